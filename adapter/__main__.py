@@ -1,0 +1,5 @@
+"""``python -m adapter`` is ``leadtime``."""
+
+from adapter.cli.main import entry
+
+entry()

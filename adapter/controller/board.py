@@ -1,0 +1,134 @@
+"""The latest decision of each policy: the one thing that serving reads.
+
+No request ever computes a decision, so no two faces of the adapter can disagree.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from adapter.controller.errors import NoDecisionYetError, NotServedError
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.policy.document import Policy
+from adapter.scaling.decision import Decision
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PolicyKey:
+    """A namespace is part of every identity: the same name elsewhere is another policy."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is known of one policy."""
+
+    key: PolicyKey
+    policy: Policy
+    labels: Mapping[str, str]
+    """What a metric's label selector is matched against; ``policy`` is always among them."""
+
+    decision: Decision | None = None
+    problem: str = ""
+    """Why the file on disk is not what runs: it is broken, and the last good one stands."""
+
+    tick_at: Timestamp | None = None
+    """When the last tick finished; liveness is this being recent."""
+
+
+class Board:
+    """Written by the loop and the supervisor, read by everyone."""
+
+    def __init__(self) -> None:
+        self._listings: dict[PolicyKey, Listing] = {}
+
+    def list_policy(self, policy: Policy, labels: Mapping[str, str]) -> PolicyKey:
+        """Make ``policy`` known before its first tick; keeps the decision of an older version."""
+        key = key_of(policy)
+        known = self._listings.get(key)
+        decision, tick_at = (known.decision, known.tick_at) if known else (None, None)
+        self._listings[key] = Listing(
+            key, policy, {**labels, "policy": key.name}, decision=decision, tick_at=tick_at
+        )
+        return key
+
+    def withdraw(self, key: PolicyKey) -> None:
+        """Forget a policy that is gone; asking for it is then an error, not an old number."""
+        self._listings.pop(key, None)
+
+    def post(self, key: PolicyKey, decision: Decision, tick_at: Timestamp) -> None:
+        """Replace the decision of a listed policy; one that is withdrawn stays withdrawn."""
+        if key in self._listings:
+            listing = self._listings[key]
+            self._listings[key] = replace(listing, decision=decision, tick_at=tick_at)
+
+    def report(self, key: PolicyKey, problem: str) -> None:
+        """Say why the policy's file is not what runs; an empty text takes it back."""
+        if key in self._listings:
+            self._listings[key] = replace(self._listings[key], problem=problem)
+
+    def all(self) -> tuple[Listing, ...]:
+        """Return every listing, sorted by namespace and name."""
+        return tuple(self._listings[key] for key in sorted(self._listings))
+
+    def in_namespace(self, namespace: str) -> tuple[Listing, ...]:
+        """Return the listings of one namespace, sorted by name."""
+        return tuple(listing for listing in self.all() if listing.key.namespace == namespace)
+
+    def find(self, key: PolicyKey) -> Listing:
+        """Return the listing of ``key``.
+
+        Raises:
+            NotServedError: no such policy; names the nearest one.
+        """
+        try:
+            return self._listings[key]
+        except KeyError:
+            raise NotServedError(self._unknown(key)) from None
+
+    def decided(self, key: PolicyKey, now: Timestamp) -> Decision:
+        """Return a decision that is fit to serve at ``now``.
+
+        Raises:
+            NotServedError: no such policy.
+            NoDecisionYetError: known, but without a count worth serving: first tick not
+                finished, refused for want of data, or stale; the text says which and since when.
+        """
+        listing = self.find(key)
+        decision = listing.decision
+        if decision is None:
+            raise NoDecisionYetError(
+                f"policy {key} has no decision yet: its first tick has not finished; "
+                f"wait one interval ({listing.policy.spec.source.interval:g} s) after start"
+            )
+        if decision.refusal is not None:
+            raise NoDecisionYetError(f"policy {key}: {decision.refusal}")
+        if now > decision.valid_until:
+            age = Seconds(now - decision.at)
+            limit = decision.valid_until - decision.at
+            raise NoDecisionYetError(
+                f"policy {key}: stale: the last decision is {age:.0f} s old, limit {limit:.0f} s; "
+                f"the loop is not ticking, see the adapter's log"
+            )
+        return decision
+
+    def _unknown(self, key: PolicyKey) -> str:
+        names = [listing.key.name for listing in self.in_namespace(key.namespace)]
+        elsewhere = [str(known) for known in self._listings if known.name == key.name]
+        if elsewhere:
+            return f"no policy {key}; that name exists as {', '.join(sorted(elsewhere))}"
+        near = difflib.get_close_matches(key.name, names, n=1)
+        if near:
+            return f"no policy {key}; did you mean {near[0]!r}?"
+        known_here = ", ".join(names) or "none"
+        return f"no policy {key}; policies in namespace {key.namespace!r}: {known_here}"
+
+
+def key_of(policy: Policy) -> PolicyKey:
+    """Return the identity of ``policy``."""
+    return PolicyKey(policy.metadata.namespace, policy.metadata.name)

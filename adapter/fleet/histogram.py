@@ -1,0 +1,54 @@
+"""A latency histogram as engines export it, and quantiles of what came between two of them."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cumulative counts per upper bound, in seconds.
+
+    ``bounds`` rise strictly and end with ``inf``; ``counts`` never fall along them.
+    Two histograms compare only when their bounds are equal: releases and flags change layouts.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[float, ...]
+    sum_seconds: float
+
+    @property
+    def count(self) -> float:
+        """Return how many observations there are in all."""
+        return self.counts[-1] if self.counts else 0.0
+
+    def plus(self, other: "Histogram") -> "Histogram":
+        """Return both together; the caller has checked that the bounds are equal."""
+        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
+        return Histogram(self.bounds, counts, self.sum_seconds + other.sum_seconds)
+
+    def minus(self, earlier: "Histogram") -> "Histogram | None":
+        """Return what was observed since ``earlier``, or None after a reset or a new layout."""
+        if self.bounds != earlier.bounds:
+            return None
+        counts = tuple(a - b for a, b in zip(self.counts, earlier.counts, strict=True))
+        if any(count < 0 for count in counts):
+            return None
+        return Histogram(self.bounds, counts, max(0.0, self.sum_seconds - earlier.sum_seconds))
+
+    def quantile(self, q: float) -> float | None:
+        """Return the ``q`` quantile in seconds, or None without an observation.
+
+        Linear inside a bucket, as Prometheus' ``histogram_quantile``; what lies beyond the
+        last finite bound is ``inf``: "more than we can say" must not read as a small number.
+        """
+        if self.count <= 0:
+            return None
+        rank = q * self.count
+        lower, below = 0.0, 0.0
+        for bound, count in zip(self.bounds, self.counts, strict=True):
+            if count >= rank and count > below:
+                if math.isinf(bound):
+                    return math.inf
+                return lower + (bound - lower) * max(0.0, rank - below) / (count - below)
+            lower, below = bound, count
+        return math.inf

@@ -1,0 +1,44 @@
+"""One thing wrong in one place, and how to put it right."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is; only errors keep a policy from being used."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """Sorts by place; the same wording in lint, on reload and in ``status.conditions``."""
+
+    file: str
+    line: int
+    column: int
+    code: str
+    """``LT`` and three digits: 0xx document, 1xx policy, 2xx HPA and KEDA, …"""
+
+    severity: Severity = field(compare=False)
+    message: str
+    fix: str = ""
+    span: int = field(default=1, compare=False)
+    """How many characters the caret underlines."""
+
+    excerpt: str = field(default="", compare=False)
+    """The source line, for the caret."""
+
+
+class PolicyError(Exception):
+    """The operator's files are wrong: carries every finding, maps to exit 1."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        first = findings[0]
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        super().__init__(
+            f"{first.file}:{first.line}:{first.column}: {first.code} {first.message}{more}"
+        )

@@ -1,0 +1,1 @@
+"""Lint rules, one file per family; a rule is a function listed in its family's tuple."""

@@ -1,0 +1,152 @@
+"""What was decided, and every step on the way to it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.scaling.demand import Demand
+
+
+class Stage(StrEnum):
+    """The stages of a decision, in the order in which they run."""
+
+    COMBINE = "combine"
+    """Many demands become one recommendation: the largest, rounded up once."""
+
+    STANDBY = "standby"
+    """Spare serving replicas on top."""
+
+    REPLACE = "replace"
+    """Replicas that hold a place and do no work are asked for once more."""
+
+    GAPS = "gaps"
+    """Missing data: hold, loudly."""
+
+    STABILIZE = "stabilize"
+    """Down slowly: the largest recommendation of the scale-down delay, and what else holds."""
+
+    LIMIT = "limit"
+    """Step limit, shortage, minimum, maximum."""
+
+    PUBLISH = "publish"
+    """Advisory mode publishes what is; active mode publishes what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage, whether it changed the number or not."""
+
+    stage: Stage
+    before: int
+    after: int
+    because: str
+
+
+class HoldReason(StrEnum):
+    """Why a lower (or higher) count is not followed yet."""
+
+    METRICS_GAP = "MetricsGap"
+    AFTER_GAP = "RecoveringFromGap"
+    SCALE_DOWN_DELAY = "ScaleDownDelay"
+    ROLLOUT = "RolloutInProgress"
+    LOADING_UNSERVED = "LoadingForUnservedDemand"
+    NOT_IDLE = "NoIdleReplica"
+    CAPACITY_SHORTAGE = "CapacityShortage"
+    NO_MEMORY = "StartedWithoutMemory"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One thing that keeps the count where it is; every hold has a reason and an end."""
+
+    reason: HoldReason
+    until: Timestamp | None
+    """When it ends by itself; None when it ends with the condition that ``because`` names."""
+
+    because: str
+
+
+class ConditionType(StrEnum):
+    """The conditions of ``ScalingPolicy.status``."""
+
+    READY = "Ready"
+    METRICS_AVAILABLE = "MetricsAvailable"
+    SIGNAL_SERVED = "SignalServed"
+    SCALING_LIMITED = "ScalingLimited"
+    CAPACITY_SHORTAGE = "CapacityShortage"
+    ROLLOUT_IN_PROGRESS = "RolloutInProgress"
+    REPLICAS_STALLED = "ReplicasStalled"
+    QUEUE_SKEW = "QueueSkew"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition, as ``kubectl describe`` shows it."""
+
+    type: ConditionType
+    status: bool
+    reason: str
+    """CamelCase, stable."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many replicas are in which phase, as the decision judged them."""
+
+    serving: int = 0
+    loading: int = 0
+    """Pending, loading and warming together: coming supply."""
+
+    overdue: int = 0
+    """The part of ``loading`` that takes longer than expected; no longer counted on."""
+
+    stalled: int = 0
+    """Stalled and isolated."""
+
+    draining: int = 0
+    silent: int = 0
+    """Serving replicas without a usable reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The replica count to publish at ``at``, with its whole story."""
+
+    at: Timestamp
+    desired: int
+    """What is wanted within the limits."""
+
+    published: int
+    """What the HPA and KEDA are told; differs from ``desired`` in advisory mode."""
+
+    refusal: str | None
+    """Set: there is no count worth serving; the wire answers an error with this text, never 0."""
+
+    valid_until: Timestamp
+    """After this moment the decision is stale and must be refused as well."""
+
+    demands: tuple[Demand, ...]
+    steps: tuple[Step, ...]
+    holds: tuple[Hold, ...]
+    conditions: tuple[Condition, ...]
+    census: Census
+    standby: int
+    """The part of ``desired`` above present demand."""
+
+    lead_time: Seconds
+    """The load time used: measured, or the policy's default."""
+
+    @property
+    def held(self) -> bool:
+        """Return whether missing data keeps the count; loud, never an ordinary number."""
+        return any(
+            hold.reason in {HoldReason.METRICS_GAP, HoldReason.AFTER_GAP} for hold in self.holds
+        )
+
+    @property
+    def because(self) -> str:
+        """Return the clause of the step that settled the number."""
+        changed = [step for step in self.steps if step.before != step.after]
+        return (changed or list(self.steps))[-1].because if self.steps else ""

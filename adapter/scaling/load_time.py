@@ -1,0 +1,16 @@
+"""How long a replica takes from being asked for to its first good token."""
+
+from pydantic import Field
+
+from adapter.scaling.duration import Duration, default_duration
+from adapter.scaling.section import Section
+
+
+class LoadTimeSection(Section):
+    """``loadTime:``."""
+
+    quantile: float = Field(default=0.95, gt=0, lt=1)
+    """Which quantile of the measured starts counts as "the" load time."""
+
+    default: Duration = default_duration("4m")
+    """Used until starts have been measured; a 70B model on warm nodes takes about this."""
