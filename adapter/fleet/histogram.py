@@ -1,6 +1,7 @@
 """A latency histogram as engines export it, and quantiles of what came between two of them."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -9,7 +10,7 @@ class Histogram:
     """Cumulative counts per upper bound, in seconds.
 
     ``bounds`` rise strictly and end with ``inf``; ``counts`` never fall along them.
-    Two histograms compare only when their bounds are equal: releases and flags change layouts.
+    Two histograms subtract only when their bounds are equal: releases and flags change layouts.
     """
 
     bounds: tuple[float, ...]
@@ -22,9 +23,15 @@ class Histogram:
         return self.counts[-1] if self.counts else 0.0
 
     def plus(self, other: "Histogram") -> "Histogram":
-        """Return both together; the caller has checked that the bounds are equal."""
-        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return Histogram(self.bounds, counts, self.sum_seconds + other.sum_seconds)
+        """Return both together, in the bounds that both have.
+
+        Cumulative counts at a shared bound add up exactly, so layouts of two releases mix
+        without a wrong count; only resolution is lost, down to "more than we can say".
+        """
+        shared = self._at_bounds_of(other)
+        others = other._at_bounds_of(self)
+        counts = tuple(shared[bound] + others[bound] for bound in shared)
+        return Histogram(tuple(shared), counts, self.sum_seconds + other.sum_seconds)
 
     def minus(self, earlier: "Histogram") -> "Histogram | None":
         """Return what was observed since ``earlier``, or None after a reset or a new layout."""
@@ -52,3 +59,19 @@ class Histogram:
                 return lower + (bound - lower) * max(0.0, rank - below) / (count - below)
             lower, below = bound, count
         return math.inf
+
+    def _at_bounds_of(self, other: "Histogram") -> dict[float, float]:
+        kept = set(other.bounds)
+        return {
+            bound: count
+            for bound, count in zip(self.bounds, self.counts, strict=True)
+            if bound in kept
+        }
+
+
+def together(histograms: Iterable[Histogram]) -> Histogram | None:
+    """Return the sum of all ``histograms``, or None of none."""
+    total: Histogram | None = None
+    for histogram in histograms:
+        total = histogram if total is None else total.plus(histogram)
+    return total
