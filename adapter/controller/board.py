@@ -102,10 +102,7 @@ class Board:
         listing = self.find(key)
         decision = listing.decision
         if decision is None:
-            raise NoDecisionYetError(
-                f"policy {key} has no decision yet: its first tick has not finished; "
-                f"wait one interval ({listing.policy.spec.source.interval:g} s) after start"
-            )
+            raise NoDecisionYetError(f"policy {key} has no decision yet: {_why_none(listing)}")
         if decision.refusal is not None:
             raise NoDecisionYetError(f"policy {key}: {decision.refusal}")
         if now > decision.valid_until:
@@ -127,6 +124,11 @@ class Board:
             return f"no policy {key}; did you mean {near[0]!r}?"
         known_here = ", ".join(names) or "none"
         return f"no policy {key}; policies in namespace {key.namespace!r}: {known_here}"
+
+
+def _why_none(listing: Listing) -> str:
+    wait = f"wait one interval ({listing.policy.spec.source.interval:g} s) after start"
+    return listing.problem or f"its first tick has not finished; {wait}"
 
 
 def key_of(policy: Policy) -> PolicyKey:

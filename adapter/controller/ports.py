@@ -2,8 +2,9 @@
 
 from typing import Protocol
 
+from adapter.fleet.reading import Cause
 from adapter.fleet.snapshot import FleetSnapshot
-from adapter.fleet.units import Timestamp
+from adapter.fleet.units import Seconds, Timestamp
 from adapter.policy.document import Policy
 from adapter.scaling.state import ScalingState
 
@@ -16,7 +17,10 @@ class Clock(Protocol):
         ...
 
     async def sleep_until(self, moment: Timestamp) -> None:
-        """Return once the clock reads ``moment`` or later."""
+        """Return once the clock reads ``moment``, or as much time has truly passed.
+
+        The second half matters when the clock is set back by an hour: nobody waits for it.
+        """
         ...
 
 
@@ -57,6 +61,34 @@ class StateStore(Protocol):
         Raises:
             SourceError: it could not be written; the loop goes on and says so.
         """
+        ...
+
+
+class Telemetry(Protocol):
+    """What the adapter counts about itself; ``policy`` is ``namespace/name``."""
+
+    def ticked(self, policy: str, seconds: Seconds) -> None:
+        """Count a finished tick and how long it took."""
+        ...
+
+    def gap(self, policy: str, cause: Cause) -> None:
+        """Count a replica that had no reading in one tick."""
+        ...
+
+    def unsaved(self, policy: str) -> None:
+        """Count a tick whose state could not be stored."""
+        ...
+
+    def crashed(self, policy: str) -> None:
+        """Count a loop that died of a bug and was started again."""
+        ...
+
+    def reloaded(self, *, broken: int) -> None:
+        """Record a reload, and how many policy files are broken after it."""
+        ...
+
+    def forget(self, policy: str) -> None:
+        """Drop the series of a policy that is gone."""
         ...
 
 

@@ -1,0 +1,58 @@
+"""A directory of policy files, as people write it or as Kubernetes mounts a ConfigMap."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+from adapter.controller.errors import SourceError
+
+_ENDINGS: Final = (".yaml", ".yml")
+
+
+class PolicyDirectory:
+    """Every ``*.yaml`` and ``*.yml`` under one directory.
+
+    Hidden names are left out: a ConfigMap mount holds each file twice, once under ``..data``,
+    and editors keep their drafts behind a dot.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def read(self) -> dict[str, str]:
+        """Return the text of every policy file by path, in order of path.
+
+        A byte that is no UTF-8 becomes U+FFFD, for the loader to point at.
+
+        Raises:
+            SourceError: the directory, or a file in it, cannot be read.
+        """
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            paths = sorted(_policies_under(self._directory))
+            return {str(path): path.read_text("utf-8", errors="replace") for path in paths}
+        except OSError as error:
+            raise SourceError(
+                f"policies: {error.filename or self._directory} cannot be read "
+                f"({error.strerror}); give --policies a readable directory of *.yaml files"
+            ) from error
+
+
+def _policies_under(directory: Path) -> list[Path]:
+    found = []
+    for folder, folders, files in os.walk(directory, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [
+            Path(folder, name)
+            for name in files
+            if name.endswith(_ENDINGS) and not name.startswith(".")
+        ]
+    return found
+
+
+def _raise(error: OSError) -> None:
+    """Stop at a folder that cannot be read: its policies must not look deleted."""
+    raise error
