@@ -12,6 +12,21 @@ class Severity(StrEnum):
     INFO = "info"
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One kind of finding: what the reference page, SARIF and every finding of it share."""
+
+    id: str
+    """``LT`` and three digits: 0xx document, 1xx policy, 2xx HPA and KEDA, …; never reused."""
+
+    severity: Severity
+    title: str
+    """What is wrong, in a few words, without the values of a case."""
+
+    why: str
+    """Why it matters and what to do, for the reference page."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
     """Sorts by place; the same wording in lint, on reload and in ``status.conditions``."""
@@ -30,6 +45,9 @@ class Finding:
 
     excerpt: str = field(default="", compare=False)
     """The source line, for the caret."""
+
+    note: str = field(default="", compare=False)
+    """A few words to stand beside the caret."""
 
 
 class PolicyError(Exception):

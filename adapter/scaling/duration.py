@@ -3,13 +3,14 @@
 import re
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from adapter.fleet.units import Seconds
 
 PATTERN: Final = r"^([0-9]{1,5}(h|m|s|ms)){1,4}$"
 """GEP-2257: up to four numbers with a unit each; no days, no fractions, no bare numbers."""
 
+_TITLE: Final = "a duration like 90s, 5m or 1h30m"
 _UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -52,22 +53,38 @@ def _hint(text: str) -> str:
 
 def _validate(value: object) -> float:
     """Accept what a policy says and what the code already parsed."""
-    return value if isinstance(value, _Parsed) else _Parsed(parse_duration(value))
+    return value if isinstance(value, ParsedDuration) else ParsedDuration(parse_duration(value))
 
 
-class _Parsed(float):
+class ParsedDuration(float):
     """A duration that has been read; defaults in the code are written as one."""
 
 
 def default_duration(text: str) -> Seconds:
     """Return ``text`` for use as a field's default."""
-    return Seconds(_Parsed(parse_duration(text)))
+    return Seconds(ParsedDuration(parse_duration(text)))
 
 
 Duration = Annotated[
     Seconds,
     BeforeValidator(_validate),
     PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": PATTERN, "examples": ["90s", "5m", "1h30m"]}),
+    WithJsonSchema({"title": _TITLE, "type": "string", "pattern": PATTERN}),
 ]
 """A field that is written ``5m`` and read as seconds."""
+
+PositiveDuration = Annotated[
+    Seconds,
+    Field(gt=0),
+    BeforeValidator(_validate),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema(
+        {
+            "title": f"{_TITLE}, above 0",
+            "type": "string",
+            "pattern": PATTERN,
+            "not": {"pattern": r"^(0+(h|m|s|ms))+$"},
+        }
+    ),
+]
+"""The same where zero would mean nothing: an interval, a window, an objective."""

@@ -4,24 +4,29 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from adapter.scaling.section import Section
+from adapter.scaling.section import ContradictionError, Section
 
-MaxStep = Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}%$")]
+MaxStep = (
+    Annotated[int, Field(ge=1)]
+    | Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}%$", title="a share like 100%")]
+)
 
 
 class Replicas(Section):
     """``replicas:``."""
 
-    min: int = Field(ge=1)
+    min: int = Field(ge=1, examples=[2])
     """The least ever published; at least 1, because a pool at zero has no signal to wake on."""
 
-    max: int = Field(ge=1)
+    max: int = Field(ge=1, examples=[8])
     """The most ever published."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "Replicas":
         if self.max < self.min:
-            raise ValueError(f"max {self.max} is below min {self.min}: raise max or lower min")
+            raise ContradictionError(
+                f"max {self.max} is below min {self.min}: raise max or lower min", at="max"
+            )
         return self
 
 

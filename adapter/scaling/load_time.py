@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from adapter.scaling.duration import Duration, default_duration
+from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import Section
 
 
@@ -12,5 +12,5 @@ class LoadTimeSection(Section):
     quantile: float = Field(default=0.95, gt=0, lt=1)
     """Which quantile of the measured starts counts as "the" load time."""
 
-    default: Duration = default_duration("4m")
+    default: PositiveDuration = default_duration("4m")
     """Used until starts have been measured; a 70B model on warm nodes takes about this."""

@@ -4,6 +4,14 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
+class ContradictionError(ValueError):
+    """Two values of one section exclude each other; ``at`` is the key to point to."""
+
+    def __init__(self, message: str, *, at: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
 class Section(BaseModel):
     """A frozen part of the policy document: camelCase in YAML, snake_case here.
 

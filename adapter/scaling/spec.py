@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from adapter.scaling.duration import Duration, default_duration
+from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.limits import Replicas, ScaleUp
 from adapter.scaling.load_time import LoadTimeSection
 from adapter.scaling.section import Section
@@ -32,7 +32,7 @@ class ScalingSpec(Section):
     mode: Mode = Mode.ACTIVE
     """active: serve what is wanted; advisory: compute and export it, serve what is; off."""
 
-    replicas: Replicas
+    replicas: Replicas = Field(examples=[{"min": 2, "max": 8}])
     """The bounds. Minimum 0 is refused: a pool at zero has no signal to wake on."""
 
     signals: Signals = Field(default_factory=Signals)
@@ -50,6 +50,6 @@ class ScalingSpec(Section):
     standby: Standby = Field(default_factory=Standby)
     """Spare serving replicas above present demand."""
 
-    stale_after: Duration = default_duration("2m")
+    stale_after: PositiveDuration = default_duration("2m")
     """How long the last good count is held when metrics are gone; then the answer is an error,
     which the HPA and KEDA treat as "leave it as it is"."""

@@ -2,8 +2,8 @@
 
 from pydantic import Field, model_validator
 
-from adapter.scaling.duration import Duration, default_duration
-from adapter.scaling.section import Section
+from adapter.scaling.duration import PositiveDuration, default_duration
+from adapter.scaling.section import ContradictionError, Section
 
 
 class Standby(Section):
@@ -12,7 +12,7 @@ class Standby(Section):
     coverage: float = Field(default=0.99, gt=0, lt=1)
     """Share of the time that load growth within one load time must be covered."""
 
-    history: Duration = default_duration("336h")
+    history: PositiveDuration = default_duration("336h")
     """How much of the past the daily curve is drawn from."""
 
     floor: int = Field(default=0, ge=0)
@@ -24,7 +24,8 @@ class Standby(Section):
     @model_validator(mode="after")
     def _ordered(self) -> "Standby":
         if self.ceiling is not None and self.ceiling < self.floor:
-            raise ValueError(
-                f"ceiling {self.ceiling} is below floor {self.floor}: raise ceiling or lower floor"
+            raise ContradictionError(
+                f"ceiling {self.ceiling} is below floor {self.floor}: raise ceiling or lower floor",
+                at="ceiling",
             )
         return self

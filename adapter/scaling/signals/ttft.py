@@ -2,18 +2,18 @@
 
 from pydantic import Field
 
-from adapter.scaling.duration import Duration, default_duration
+from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import Section
 
 
 class TtftSection(Section):
     """``signals.ttft:``."""
 
-    objective: Duration = default_duration("2s")
+    objective: PositiveDuration = default_duration("2s")
     """The time to first token that users are promised."""
 
     quantile: float = Field(default=0.95, gt=0, lt=1)
     """Which quantile the promise is about."""
 
-    window: Duration = default_duration("2m")
+    window: PositiveDuration = default_duration("2m")
     """How much of the recent past the quantile and its trend are taken from."""
