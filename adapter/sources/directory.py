@@ -22,8 +22,8 @@ class RecordedTargets:
     stands in the roster, so that the answer names what is missing.
     """
 
-    def __init__(self, directory: Path, clock: Clock) -> None:
-        self._directory, self._clock = directory, clock
+    def __init__(self, directory: Path, clock: Clock, *, body_limit: int = BODY_LIMIT) -> None:
+        self._directory, self._clock, self._limit = directory, clock, body_limit
         self._marks: dict[str, _Mark] = {}
         self._roster = Roster((_target(directory),))
 
@@ -41,7 +41,7 @@ class RecordedTargets:
         """Return the dump, None if it is the one already returned, or why it cannot be read."""
         try:
             mark, body = await asyncio.to_thread(
-                _read_changed, Path(target.url), self._marks.get(target.uid)
+                _read_changed, Path(target.url), self._marks.get(target.uid), self._limit + 1
             )
         except IsADirectoryError:
             detail = f"{target.name}: no *.prom file in this directory; put one dump per replica"
@@ -51,8 +51,8 @@ class RecordedTargets:
             detail = f"{target.name}: cannot be read ({error.strerror})"
             return Gap(self._clock.now(), Cause.UNREACHABLE, detail)
         self._marks[target.uid] = mark
-        if body is not None and len(body) > BODY_LIMIT:
-            detail = f"{target.name}: over {BODY_LIMIT // 1024 // 1024} MiB, and was not read on"
+        if body is not None and len(body) > self._limit:
+            detail = f"{target.name}: over {self._limit / 1024 / 1024:g} MiB, and was not read on"
             return Gap(self._clock.now(), Cause.TOO_LARGE, detail)
         return body
 
@@ -65,8 +65,8 @@ def _dumps_in(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.suffix == ".prom"]
 
 
-def _read_changed(path: Path, known: _Mark | None) -> tuple[_Mark, bytes | None]:
+def _read_changed(path: Path, known: _Mark | None, size: int) -> tuple[_Mark, bytes | None]:
     with path.open("rb") as dump:
         facts = path.stat()
         mark = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
-        return mark, None if mark == known else dump.read(BODY_LIMIT + 1)
+        return mark, None if mark == known else dump.read(size)

@@ -1,0 +1,14 @@
+from adapter.sources.static import StaticTargets
+from tests.build import T0
+
+
+async def test_every_address_is_one_replica_that_nobody_vouches_for():
+    urls = ("http://b:8000/metrics", "http://a:8000/metrics")
+
+    roster = await StaticTargets(urls).roster(T0)
+
+    assert [(each.uid, each.url, each.phase) for each in roster.targets] == [
+        ("http://b:8000/metrics", "http://b:8000/metrics", None),
+        ("http://a:8000/metrics", "http://a:8000/metrics", None),
+    ]
+    assert roster.spec_replicas is None
