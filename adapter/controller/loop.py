@@ -1,0 +1,108 @@
+"""The control loop: every interval one snapshot, one decision, remembered, then on the board."""
+
+import logging
+import math
+
+from adapter.controller.board import Board, PolicyKey
+from adapter.controller.errors import SourceError
+from adapter.controller.ports import Clock, FleetSource, StateStore, Telemetry
+from adapter.fleet.reading import Gap
+from adapter.fleet.snapshot import FleetSnapshot
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.scaling.decision import Decision
+from adapter.scaling.evaluate import evaluate
+from adapter.scaling.spec import ScalingSpec
+from adapter.scaling.state import ScalingState
+
+_log = logging.getLogger("leadtime")
+
+
+class Loop:
+    """Runs one policy. The simulator runs this same class on virtual time."""
+
+    def __init__(
+        self,
+        key: PolicyKey,
+        spec: ScalingSpec,
+        *,
+        interval: Seconds,
+        source: FleetSource,
+        store: StateStore,
+        board: Board,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._key, self._name, self._spec, self._interval = key, str(key), spec, interval
+        self._source, self._store, self._board = source, store, board
+        self._clock, self._telemetry = clock, telemetry
+        self._told: tuple[object, ...] = ()
+        self._saved = True
+
+    async def run(self) -> None:
+        """Tick until cancelled, on a fixed grid: a slow tick skips moments, it shifts none."""
+        moment = self._clock.now()
+        while True:
+            await self.tick(moment)
+            moment = await self._next(moment)
+
+    async def tick(self, at: Timestamp) -> Decision:
+        """Observe, decide, remember, post: in that order, so a posted decision is never lost."""
+        began = self._clock.now()
+        fleet = await self._source.snapshot(at)
+        decision, state = evaluate(self._spec, fleet, await self._store.load(self._name))
+        await self._save(state)
+        ended = self._clock.now()
+        self._board.post(self._key, decision, ended)
+        self._tell(fleet, decision, Seconds(max(0.0, ended - began)))
+        return decision
+
+    async def _next(self, last: Timestamp) -> Timestamp:
+        """Wait for the next moment of the grid; where the clock was set, the grid starts anew."""
+        now = self._clock.now()
+        passed = math.floor((now - last) / self._interval)
+        start, steps = (last, passed + 1) if passed >= -1 else (now, 1)
+        moment = Timestamp(start + max(1, steps) * self._interval)
+        await self._clock.sleep_until(moment)
+        woken = self._clock.now()
+        return moment if abs(woken - moment) < self._interval else woken
+
+    async def _save(self, state: ScalingState) -> None:
+        """Store ``state``; where that fails it lives on in this process, and the log says so."""
+        try:
+            await self._store.save(self._name, state)
+        except SourceError as error:
+            self._telemetry.unsaved(self._name)
+            if self._saved:
+                _log.error("policy=%s state=unsaved error=%r", self._name, str(error))
+            self._saved = False
+        else:
+            if not self._saved:
+                _log.warning("policy=%s state=saved note='saved again'", self._name)
+            self._saved = True
+
+    def _tell(self, fleet: FleetSnapshot, decision: Decision, took: Seconds) -> None:
+        """Count the tick, and log it if it decided something else than the one before."""
+        for replica in fleet.replicas:
+            if isinstance(replica.sample, Gap):
+                self._telemetry.gap(self._name, replica.sample.cause)
+        self._telemetry.ticked(self._name, took)
+        told = (
+            decision.published,
+            decision.desired,
+            decision.refusal is not None,
+            tuple(hold.reason for hold in decision.holds),
+        )
+        if told != self._told:
+            self._told = told
+            level = logging.WARNING if decision.refusal or decision.held else logging.INFO
+            _log.log(level, "%s", _line(self._name, decision))
+
+
+def _line(policy: str, decision: Decision) -> str:
+    holds = ",".join(hold.reason for hold in decision.holds) or "none"
+    counts = decision.census
+    return (
+        f"policy={policy} published={decision.published} desired={decision.desired} "
+        f"serving={counts.serving} loading={counts.loading} silent={counts.silent} "
+        f"holds={holds} because={decision.refusal or decision.because!r}"
+    )

@@ -1,0 +1,209 @@
+"""One supervised loop per policy: started, restarted, replaced and stopped as the files say."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.controller.board import Board, PolicyKey, key_of
+from adapter.controller.errors import SourceError
+from adapter.controller.loop import Loop
+from adapter.controller.ports import Clock, PolicyFiles, Sources, StateStore, Telemetry
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.policy.codes import SAME_NAME
+from adapter.policy.document import Policy
+from adapter.policy.finding import Finding, Severity
+
+POLL: Final = Seconds(1.0)
+"""How often the policy files are compared with what runs."""
+
+FIRST_PAUSE, LONGEST_PAUSE = Seconds(1.0), Seconds(60.0)
+"""Between a loop's crash and its next start; doubles while it keeps crashing."""
+
+LoadPolicies = Callable[[str, str], tuple[tuple[Policy, ...], tuple[Finding, ...]]]
+"""Text and file name → the usable policies in it, and everything wrong with it."""
+
+_LEVELS: Final = {
+    Severity.ERROR: logging.ERROR,
+    Severity.WARNING: logging.WARNING,
+    Severity.INFO: logging.INFO,
+}
+
+_log = logging.getLogger("leadtime")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything a loop needs beside its policy."""
+
+    sources: Sources
+    store: StateStore
+    board: Board
+    clock: Clock
+    telemetry: Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    policy: Policy
+    task: asyncio.Task[None]
+
+
+class Supervisor:
+    """Keeps what runs equal to what the policy files say.
+
+    A broken file changes nothing: its policies run on as they were last good, and the board, the
+    log and a metric say so. A file that is gone takes its policies with it.
+    """
+
+    def __init__(self, files: PolicyFiles, load: LoadPolicies, world: World) -> None:
+        self._files, self._load, self._world = files, load, world
+        self._texts: dict[str, str] | None = None
+        self._good: dict[str, tuple[Policy, ...]] = {}
+        self._wanted: dict[PolicyKey, Policy] = {}
+        self._running: dict[PolicyKey, _Running] = {}
+        self._unreadable = ""
+
+    async def load(self) -> tuple[Finding, ...]:
+        """Read the files and list their policies, without starting a loop; return all findings.
+
+        Raises:
+            SourceError: the files cannot be read.
+        """
+        texts = await self._files.read()
+        findings = self._take(texts)
+        self._texts = texts
+        return findings
+
+    async def run(self) -> None:
+        """Run the loops, and follow the files, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._reconcile(tasks)
+                await self._world.clock.sleep_until(Timestamp(self._world.clock.now() + POLL))
+                await self._reload()
+
+    async def _reload(self) -> None:
+        try:
+            texts = await self._files.read()
+        except SourceError as error:
+            if str(error) != self._unreadable:
+                _log.error("policies=unreadable error=%r note='what runs stays'", str(error))
+            self._unreadable = str(error)
+            return
+        self._unreadable = ""
+        if texts != self._texts:
+            for finding in self._take(texts):
+                _log.log(_LEVELS[finding.severity], "%s", _line(finding))
+            self._texts = texts
+
+    def _take(self, texts: Mapping[str, str]) -> tuple[Finding, ...]:
+        """List what the files say; where one is broken, what it last said while it was not."""
+        loaded = {path: self._load(text, path) for path, text in sorted(texts.items())}
+        broken = {path: _first_error(findings) for path, (_, findings) in loaded.items()}
+        self._good = {
+            path: _merged(policies, self._good.get(path, ()) if broken[path] else ())
+            for path, (policies, _) in loaded.items()
+        }
+        wanted, twice = _by_key(self._good)
+        self._list(wanted, {path: _line(error) for path, error in broken.items() if error})
+        self._world.telemetry.reloaded(broken=sum(error is not None for error in broken.values()))
+        return (*(found for _, findings in loaded.values() for found in findings), *twice)
+
+    def _list(
+        self, wanted: Mapping[PolicyKey, tuple[str, Policy]], problems: Mapping[str, str]
+    ) -> None:
+        board = self._world.board
+        for key in self._wanted.keys() - wanted.keys():
+            board.withdraw(key)
+            _log.info("policy=%s withdrawn", key)
+        for key, (path, policy) in wanted.items():
+            if self._wanted.get(key) != policy:
+                board.list_policy(policy, {})
+                _log.info("policy=%s file=%s loaded", key, path)
+            board.report(key, problems.get(path, ""))
+        self._wanted = {key: policy for key, (_, policy) in wanted.items()}
+
+    async def _reconcile(self, tasks: asyncio.TaskGroup) -> None:
+        """Stop the loops whose policy is gone or another, then start those that are missing."""
+        for key, running in tuple(self._running.items()):
+            if self._wanted.get(key) != running.policy:
+                running.task.cancel()
+                await asyncio.wait((running.task,))
+                del self._running[key]
+            if key not in self._wanted:
+                self._world.telemetry.forget(str(key))
+        for key, policy in self._wanted.items():
+            if key not in self._running:
+                task = tasks.create_task(self._keep_running(key, policy), name=f"loop {key}")
+                self._running[key] = _Running(policy, task)
+
+    async def _keep_running(self, key: PolicyKey, policy: Policy) -> None:
+        """Run the loop of one policy; what ends it costs that policy a pause, and no other one."""
+        clock = self._world.clock
+        pause = FIRST_PAUSE
+        while True:
+            began = clock.now()
+            try:
+                await self._run_once(key, policy)
+            except SourceError as error:
+                self._world.board.report(key, str(error))
+                _log.error("policy=%s source=unusable error=%r", key, str(error))
+            except Exception:
+                self._world.telemetry.crashed(str(key))
+                _log.exception("policy=%s loop=crashed restart_in=%gs", key, pause)
+            if clock.now() - began > LONGEST_PAUSE:
+                pause = FIRST_PAUSE
+            await clock.sleep_until(Timestamp(clock.now() + pause))
+            pause = Seconds(min(2 * pause, LONGEST_PAUSE))
+
+    async def _run_once(self, key: PolicyKey, policy: Policy) -> None:
+        world = self._world
+        source = world.sources.open(policy)
+        try:
+            await Loop(
+                key,
+                policy.spec,
+                interval=policy.spec.source.interval,
+                source=source,
+                store=world.store,
+                board=world.board,
+                clock=world.clock,
+                telemetry=world.telemetry,
+            ).run()
+        finally:
+            await source.close()
+
+
+def _first_error(findings: Iterable[Finding]) -> Finding | None:
+    return next((found for found in findings if found.severity is Severity.ERROR), None)
+
+
+def _merged(now: tuple[Policy, ...], before: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Return ``now`` and whatever of ``before`` it does not speak of."""
+    spoken = {key_of(policy) for policy in now}
+    return (*now, *(policy for policy in before if key_of(policy) not in spoken))
+
+
+def _by_key(
+    good: Mapping[str, tuple[Policy, ...]],
+) -> tuple[dict[PolicyKey, tuple[str, Policy]], tuple[Finding, ...]]:
+    """Return each policy with its file; of two with one name the first file's, and a finding."""
+    wanted: dict[PolicyKey, tuple[str, Policy]] = {}
+    twice = []
+    for path, policies in good.items():
+        for policy in policies:
+            key = key_of(policy)
+            first, _ = wanted.setdefault(key, (path, policy))
+            if first != path:
+                message = f"policy {key} stands in {first} already; this one is not used"
+                fix = "rename one of the two, or delete it"
+                found = Finding(path, 1, 1, SAME_NAME.id, SAME_NAME.severity, message, fix)
+                twice.append(found)
+    return wanted, tuple(twice)
+
+
+def _line(finding: Finding) -> str:
+    place = f"{finding.file}:{finding.line}:{finding.column}"
+    return f"{place}: {finding.code} {finding.message}"

@@ -1,0 +1,232 @@
+import asyncio
+import logging
+
+import pytest
+
+from adapter.controller.board import Board, PolicyKey
+from adapter.controller.errors import SourceError
+from adapter.controller.loop import Loop
+from adapter.fleet.reading import Cause
+from adapter.fleet.snapshot import FleetSnapshot
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.scaling.state import ScalingState
+from tests.build import T0, a_fleet, a_spec, serving, silent
+from tests.controller.policies import a_policy
+from tests.fakes import FakeClock, FakeSource, FakeStore, FakeTelemetry
+
+KEY = PolicyKey("inference", "chat")
+NAME = "inference/chat"
+
+
+class Running:
+    """A loop of ten seconds over fakes."""
+
+    def __init__(self, source: FakeSource, clock: FakeClock | None = None) -> None:
+        self.source, self.clock = source, clock or FakeClock()
+        self.store, self.board, self.telemetry = FakeStore(), Board(), FakeTelemetry()
+        self.board.list_policy(a_policy("chat", namespace="inference"), {})
+        self.loop = Loop(
+            KEY,
+            a_spec(signals={"queue": {"targetInFlight": 8, "headroom": 1.0}}),
+            interval=Seconds(10),
+            source=source,
+            store=self.store,
+            board=self.board,
+            clock=self.clock,
+            telemetry=self.telemetry,
+        )
+
+    async def to_the_end(self) -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await self.loop.run()
+
+
+def busy(at: float) -> FleetSnapshot:
+    return a_fleet(*serving(2, at=at, running=8), at=at)
+
+
+async def test_a_tick_observes_decides_remembers_and_posts():
+    running = Running(FakeSource(busy))
+
+    decision = await running.loop.tick(T0)
+
+    listing = running.board.find(KEY)
+    assert running.source.asked == [T0]
+    assert decision.at == T0
+    assert listing.decision is decision
+    assert listing.tick_at == T0
+    assert running.store.states[NAME].published == decision.published
+    assert running.telemetry.ticks == {NAME: 1}
+
+
+async def test_the_memory_of_one_tick_is_what_the_next_one_starts_from():
+    """Eight replicas were needed a tick ago; two idle ones now do not undo it at once."""
+    running = Running(
+        FakeSource(
+            lambda at: a_fleet(*serving(2, at=at, running=32), at=at),
+            lambda at: a_fleet(*serving(2, at=at, running=0), at=at),
+        )
+    )
+
+    before = await running.loop.tick(T0)
+    after = await running.loop.tick(Timestamp(T0 + 10))
+
+    assert before.published >= 8
+    assert after.published == before.published
+
+
+async def test_ticks_stand_on_a_grid_that_a_slow_tick_does_not_shift():
+    """The source takes 3 s of each 10 s; the ticks stay 10 s apart."""
+    clock = FakeClock(stop_at=T0 + 35)
+
+    def slow(at: Timestamp) -> FleetSnapshot:
+        clock.pass_by(3)
+        return busy(at)
+
+    running = Running(FakeSource(slow), clock)
+    await running.to_the_end()
+
+    assert running.source.asked == [T0, T0 + 10, T0 + 20, T0 + 30]
+    assert clock.slept == [7, 7, 7]
+    assert running.board.find(KEY).tick_at == T0 + 33
+
+
+async def test_a_tick_that_overran_skips_moments_and_catches_nothing_up():
+    clock = FakeClock(stop_at=T0 + 65)
+
+    def slow_at_first(at: Timestamp) -> FleetSnapshot:
+        clock.pass_by(34 if at == T0 else 0)
+        return busy(at)
+
+    running = Running(FakeSource(slow_at_first), clock)
+    await running.to_the_end()
+
+    assert running.source.asked == [T0, T0 + 40, T0 + 50, T0 + 60]
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+async def test_a_clock_set_by_an_hour_neither_spins_nor_stalls_the_loop(jump: float):
+    """It is set while the loop sleeps; every wait before and after is one interval."""
+    clock = FakeClock(stop_at=T0 + max(jump, 0.0) + 35, jumps={1: jump})
+
+    def three_more(at: Timestamp) -> FleetSnapshot:
+        if len(running.source.asked) == 6:
+            raise asyncio.CancelledError
+        return busy(at)
+
+    running = Running(FakeSource(three_more), clock)
+    await running.to_the_end()
+
+    moments = [T0, T0 + 10, T0 + 20 + jump, T0 + 30 + jump, T0 + 40 + jump, T0 + 50 + jump]
+    assert running.source.asked == moments[: len(running.source.asked)]
+    assert len(running.source.asked) >= 4
+    assert set(clock.slept) == {10}
+
+
+async def test_a_clock_set_back_during_a_tick_does_not_stall_the_loop():
+    clock = FakeClock()
+
+    def set_back(at: Timestamp) -> FleetSnapshot:
+        if at == T0:
+            clock.pass_by(-3600)
+        if len(running.source.asked) == 4:
+            raise asyncio.CancelledError
+        return busy(at)
+
+    running = Running(FakeSource(set_back), clock)
+    await running.to_the_end()
+
+    assert running.source.asked == [T0, T0 - 3590, T0 - 3580, T0 - 3570]
+    assert running.telemetry.ticks == {NAME: 3}
+
+
+async def test_a_wake_up_a_hair_early_is_not_ticked_twice():
+    """Timers may fire a fraction early against the wall clock."""
+    clock = FakeClock(stop_at=T0 + 35, jumps={0: -0.001, 1: -0.001, 2: -0.001})
+    running = Running(FakeSource(busy), clock)
+
+    await running.to_the_end()
+
+    assert running.source.asked == [T0, T0 + 10, T0 + 20, T0 + 30]
+
+
+async def test_a_store_that_fails_is_loud_once_and_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+):
+    running = Running(FakeSource(busy))
+    running.store.broken = True
+
+    first = await running.loop.tick(T0)
+    await running.loop.tick(Timestamp(T0 + 10))
+    running.store.broken = False
+    await running.loop.tick(Timestamp(T0 + 20))
+    await running.loop.tick(Timestamp(T0 + 30))
+
+    told = [record for record in caplog.records if "state=" in record.getMessage()]
+    assert first.published == running.board.decided(KEY, Timestamp(T0 + 30)).published
+    assert running.telemetry.unsaved_ticks == {NAME: 2}
+    assert [record.levelno for record in told] == [logging.ERROR, logging.WARNING]
+    assert "disk full" in told[0].getMessage()
+
+
+async def test_a_decision_is_remembered_before_it_is_posted():
+    """A posted count that a restart does not know would be undone by it."""
+    running = Running(FakeSource(busy))
+
+    class Crashing(FakeStore):
+        async def save(self, policy: str, state: ScalingState) -> None:
+            raise SystemExit
+
+    running.loop._store = Crashing()
+    with pytest.raises(SystemExit):
+        await running.loop.tick(T0)
+
+    assert running.board.find(KEY).decision is None
+
+
+async def test_every_silent_replica_is_counted_by_its_cause():
+    fleet = a_fleet(
+        *serving(1),
+        *silent(2, cause=Cause.TIMEOUT),
+        *silent(1, cause=Cause.HTTP_STATUS, prefix="y"),
+    )
+    running = Running(FakeSource(fleet))
+
+    await running.loop.tick(T0)
+
+    assert running.telemetry.gaps == {(NAME, Cause.TIMEOUT): 2, (NAME, Cause.HTTP_STATUS): 1}
+
+
+async def test_a_changed_decision_is_one_line_and_an_unchanged_one_is_none(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level(logging.DEBUG, logger="leadtime")
+    running = Running(
+        FakeSource(busy, busy, busy, lambda at: a_fleet(*serving(2, at=at, running=40), at=at))
+    )
+
+    for tick in range(4):
+        await running.loop.tick(Timestamp(T0 + 10 * tick))
+
+    lines = [record.getMessage() for record in caplog.records if "published=" in record.message]
+    assert len(lines) == 2
+    assert all(line.startswith(f"policy={NAME} published=") for line in lines)
+    assert "\n" not in "".join(lines)
+
+
+async def test_a_hold_for_missing_data_is_a_warning(caplog: pytest.LogCaptureFixture):
+    running = Running(FakeSource(busy, lambda at: a_fleet(*silent(2), at=at)))
+
+    await running.loop.tick(T0)
+    decision = await running.loop.tick(Timestamp(T0 + 10))
+
+    assert decision.held
+    assert caplog.records[-1].levelno == logging.WARNING
+    assert "MetricsGap" in caplog.records[-1].getMessage()
+
+
+async def test_what_a_source_raises_ends_the_loop_for_the_supervisor_to_see():
+    running = Running(FakeSource(SourceError("no such kind")))
+
+    with pytest.raises(SourceError):
+        await running.loop.run()

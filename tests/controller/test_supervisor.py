@@ -1,0 +1,351 @@
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from adapter.controller.board import Board, PolicyKey
+from adapter.controller.errors import NoDecisionYetError, SourceError
+from adapter.controller.ports import Sources
+from adapter.controller.supervisor import LONGEST_PAUSE, POLL, Supervisor, World
+from adapter.fleet.snapshot import FleetSnapshot
+from adapter.fleet.units import Timestamp
+from adapter.policy.document import Policy
+from adapter.policy.load import load_policies
+from tests.build import T0, a_fleet, serving
+from tests.controller.policies import policy_text
+from tests.fakes import FakeFiles, FakeSource, FakeSources, FakeStore, FakeTelemetry
+
+CHAT, CODE = PolicyKey("inference", "chat"), PolicyKey("inference", "code")
+BROKEN = policy_text("chat").replace("min: 1", "min: one")
+
+
+class SharedClock:
+    """A clock on which many tasks sleep; a test moves it and the sleepers follow in order."""
+
+    def __init__(self) -> None:
+        self.time = T0
+        self.sleepers: list[tuple[float, asyncio.Event]] = []
+
+    def now(self) -> Timestamp:
+        return Timestamp(self.time)
+
+    async def sleep_until(self, moment: Timestamp) -> None:
+        woken = asyncio.Event()
+        self.sleepers.append((moment, woken))
+        await woken.wait()
+
+    async def pass_by(self, seconds: float) -> None:
+        end = self.time + seconds
+        await settle()
+        while due := sorted(
+            (entry for entry in self.sleepers if entry[0] <= end), key=lambda entry: entry[0]
+        ):
+            moment, woken = due[0]
+            self.sleepers.remove(due[0])
+            self.time = Timestamp(max(self.time, moment))
+            woken.set()
+            await settle()
+        self.time = Timestamp(end)
+
+
+async def settle() -> None:
+    """Let everything run that can run without time passing."""
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+def busy(at: Timestamp) -> FleetSnapshot:
+    return a_fleet(*serving(2, at=at, running=16), at=at)
+
+
+class Supervised:
+    def __init__(self, files: FakeFiles, sources: Sources | None = None) -> None:
+        self.files, self.clock, self.board = files, SharedClock(), Board()
+        self.opening = FakeSources(lambda _: FakeSource(busy))
+        self.store, self.telemetry = FakeStore(), FakeTelemetry()
+        world = World(
+            sources=sources or self.opening,
+            store=self.store,
+            board=self.board,
+            clock=self.clock,
+            telemetry=self.telemetry,
+        )
+        self.supervisor = Supervisor(files, load_policies, world)
+
+    def served(self) -> dict[str, int | None]:
+        """Return what each listed policy publishes."""
+        return {
+            str(listing.key): listing.decision.published if listing.decision else None
+            for listing in self.board.all()
+        }
+
+
+@asynccontextmanager
+async def supervised(files: FakeFiles, sources: Sources | None = None) -> AsyncIterator[Supervised]:
+    running = Supervised(files, sources)
+    await running.supervisor.load()
+    task = asyncio.create_task(running.supervisor.run())
+    await settle()
+    try:
+        yield running
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def test_every_policy_has_a_decision_after_its_first_tick():
+    files = FakeFiles(chat=policy_text("chat"), code=policy_text("code", top=3))
+
+    async with supervised(files) as running:
+        assert running.served() == {"inference/chat": 4, "inference/code": 3}
+
+
+async def test_loading_lists_the_policies_and_starts_nothing():
+    """Serving can say which policies there are before the first tick has run."""
+    running = Supervised(FakeFiles(chat=policy_text("chat"), bad=BROKEN))
+
+    findings = await running.supervisor.load()
+
+    assert running.served() == {"inference/chat": None}
+    assert running.opening.opened == []
+    assert [finding.file for finding in findings] == ["bad.yaml"]
+    assert running.telemetry.reloads == [1]
+
+
+async def test_a_missing_directory_is_the_starters_problem():
+    files = FakeFiles()
+    files.broken = True
+
+    with pytest.raises(SourceError):
+        await Supervised(files).supervisor.load()
+
+
+async def test_a_new_file_starts_a_loop_within_one_poll():
+    files = FakeFiles(chat=policy_text("chat"))
+    async with supervised(files) as running:
+        files.texts["code.yaml"] = policy_text("code")
+
+        await running.clock.pass_by(POLL)
+
+        assert running.served() == {"inference/chat": 4, "inference/code": 4}
+        assert len(running.opening.opened) == 2
+
+
+async def test_an_unchanged_file_is_left_alone():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        await running.clock.pass_by(20 * POLL)
+
+        assert running.files.reads == 21
+        assert len(running.opening.opened) == 1
+        assert running.telemetry.reloads == [0]
+
+
+async def test_a_comment_changes_the_file_and_not_the_loop():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] += "# reviewed\n"
+        await running.clock.pass_by(POLL)
+
+        assert running.telemetry.reloads == [0, 0]
+        assert len(running.opening.opened) == 1
+
+
+async def test_a_changed_policy_runs_on_with_its_memory():
+    """The limit drops from 100 to 3: the next decision obeys it, the memory stays."""
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = policy_text("chat", top=3)
+        await running.clock.pass_by(POLL)
+
+        (_, first), (policy, second) = running.opening.opened
+        assert running.served() == {"inference/chat": 3}
+        assert policy.spec.replicas.max == 3
+        assert (first.closed, second.closed) == (True, False)
+        assert running.store.states["inference/chat"].started_at == T0
+
+
+async def test_a_decision_stands_while_its_policy_is_exchanged():
+    """Between the old loop and the first tick of the new one the HPA still gets its number."""
+    files = FakeFiles(chat=policy_text("chat"))
+    running = Supervised(files)
+    await running.supervisor.load()
+    running.board.post(CHAT, await a_decision(), T0)
+    files.texts["chat.yaml"] = policy_text("chat", top=3)
+
+    await running.supervisor.load()
+
+    assert running.board.find(CHAT).policy.spec.replicas.max == 3
+    assert running.served() == {"inference/chat": 4}
+
+
+async def a_decision():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        return running.board.decided(CHAT, T0)
+
+
+async def test_a_broken_file_keeps_its_last_good_policy_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+):
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = BROKEN
+        await running.clock.pass_by(POLL)
+        problem = running.board.find(CHAT).problem
+
+        await running.clock.pass_by(30)
+        assert running.served() == {"inference/chat": 4}
+        assert running.board.find(CHAT).tick_at == T0 + 30
+        assert len(running.opening.opened) == 1
+
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert problem == line
+    assert line.startswith("chat.yaml:8:19: LT007 ")
+    assert running.telemetry.reloads == [0, 1]
+
+
+async def test_a_mended_file_takes_the_problem_back():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = BROKEN
+        await running.clock.pass_by(POLL)
+        running.files.texts["chat.yaml"] = policy_text("chat", top=3)
+        await running.clock.pass_by(POLL)
+
+        assert running.board.find(CHAT).problem == ""
+        assert running.served() == {"inference/chat": 3}
+        assert running.telemetry.reloads == [0, 1, 0]
+
+
+async def test_a_document_that_breaks_leaves_the_others_of_its_file_current():
+    both = f"{policy_text('chat')}---\n{policy_text('code')}"
+    async with supervised(FakeFiles(both=both)) as running:
+        running.files.texts["both.yaml"] = f"{BROKEN}---\n{policy_text('code', top=3)}"
+        await running.clock.pass_by(POLL)
+
+        assert running.served() == {"inference/chat": 4, "inference/code": 3}
+
+
+async def test_a_deleted_file_takes_its_policy_with_it():
+    async with supervised(FakeFiles(chat=policy_text("chat"), code=policy_text("code"))) as running:
+        del running.files.texts["chat.yaml"]
+        await running.clock.pass_by(POLL)
+
+        assert running.served() == {"inference/code": 4}
+        assert [source.closed for _, source in running.opening.opened] == [True, False]
+        assert running.telemetry.forgotten == ["inference/chat"]
+
+
+async def test_a_moved_file_changes_nothing():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["moved.yaml"] = running.files.texts.pop("chat.yaml")
+        await running.clock.pass_by(POLL)
+
+        assert running.served() == {"inference/chat": 4}
+        assert len(running.opening.opened) == 1
+
+
+async def test_a_renamed_policy_is_another_policy():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = policy_text("code")
+        await running.clock.pass_by(POLL)
+
+        assert running.served() == {"inference/code": 4}
+
+
+async def test_of_two_policies_with_one_name_the_first_file_wins_and_the_other_is_named():
+    running = Supervised(FakeFiles(a=policy_text("chat", top=3), b=policy_text("chat")))
+
+    (finding,) = await running.supervisor.load()
+
+    assert finding.file == "b.yaml"
+    assert finding.message.startswith("policy inference/chat stands in a.yaml already")
+    assert running.board.find(CHAT).policy.spec.replicas.max == 3
+
+
+async def test_a_directory_that_cannot_be_read_stops_nothing_and_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+):
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.broken = True
+        await running.clock.pass_by(10 * POLL)
+        running.files.broken = False
+        running.files.texts["code.yaml"] = policy_text("code")
+        await running.clock.pass_by(POLL)
+
+        assert set(running.served()) == {"inference/chat", "inference/code"}
+
+    errors = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert len(errors) == 1
+    assert errors[0].startswith("policies=unreadable")
+
+
+async def test_a_loop_that_crashes_starts_again_and_takes_nobody_along(
+    caplog: pytest.LogCaptureFixture,
+):
+    """It comes back after 1 s, then 2 s, then works; the other one never misses a tick."""
+    stories = {"chat": [ZeroDivisionError("a bug"), ZeroDivisionError("a bug"), busy]}
+
+    def make(policy: Policy) -> FakeSource:
+        story = stories.get(policy.metadata.name)
+        return FakeSource(story.pop(0) if story else busy)
+
+    sources = FakeSources(make)
+    files = FakeFiles(chat=policy_text("chat"), code=policy_text("code"))
+    async with supervised(files, sources) as running:
+        assert running.served() == {"inference/chat": None, "inference/code": 4}
+        await running.clock.pass_by(1)
+        assert running.served()["inference/chat"] is None
+        await running.clock.pass_by(2)
+
+        assert running.served() == {"inference/chat": 4, "inference/code": 4}
+        assert running.telemetry.crashes == {"inference/chat": 2}
+        assert [s.closed for p, s in sources.opened if p.metadata.name == "chat"] == [
+            True,
+            True,
+            False,
+        ]
+
+    crashes = [r for r in caplog.records if "loop=crashed" in r.getMessage()]
+    assert [record.exc_info is not None for record in crashes] == [True, True]
+
+
+async def test_the_pause_after_a_crash_has_an_end_and_is_forgiven():
+    sources = FakeSources(lambda _: FakeSource(ZeroDivisionError("a bug")))
+    async with supervised(FakeFiles(chat=policy_text("chat")), sources) as running:
+        await running.clock.pass_by(1 + 2 + 4 + 8 + 16 + 32 + LONGEST_PAUSE)
+
+        assert running.telemetry.crashes == {"inference/chat": 8}
+
+
+async def test_a_loop_that_ran_well_for_long_pauses_briefly_when_it_crashes():
+    bug = ZeroDivisionError("a bug")
+    long_run = [busy] * 8
+    stories = iter([[bug], [bug], [*long_run, bug], [busy]])
+    sources = FakeSources(lambda _: FakeSource(*next(stories)))
+    async with supervised(FakeFiles(chat=policy_text("chat")), sources) as running:
+        await running.clock.pass_by(1 + 2 + 80)
+        assert running.telemetry.crashes == {"inference/chat": 3}
+
+        await running.clock.pass_by(1)
+
+        assert len(sources.opened) == 4
+
+
+async def test_a_source_that_this_build_cannot_read_is_said_where_people_ask():
+    class Unable:
+        def open(self, policy: Policy) -> FakeSource:
+            raise SourceError("policy inference/chat: this release reads source.static only")
+
+    async with supervised(FakeFiles(chat=policy_text("chat")), Unable()) as running:
+        with pytest.raises(NoDecisionYetError, match=r"reads source\.static only"):
+            running.board.decided(CHAT, T0)
+
+        assert running.telemetry.crashes == {}
+
+
+async def test_stopping_ends_every_loop_and_closes_every_source():
+    files = FakeFiles(chat=policy_text("chat"), code=policy_text("code"))
+
+    async with supervised(files) as running:
+        pass
+
+    assert [source.closed for _, source in running.opening.opened] == [True, True]
+    assert set(running.store.states) == {"inference/chat", "inference/code"}
