@@ -108,11 +108,11 @@ class FakeFiles:
         self.broken = False
         self.reads = 0
 
-    async def read(self) -> dict[str, str]:
+    async def read(self) -> dict[str, bytes]:
         self.reads += 1
         if self.broken:
             raise SourceError("policies: /policies cannot be read (Permission denied)")
-        return dict(self.texts)
+        return {name: text.encode() for name, text in self.texts.items()}
 
 
 @dataclass

@@ -95,8 +95,8 @@ class Telemetry(Protocol):
 class PolicyFiles(Protocol):
     """Where policies come from, for the supervisor's reload."""
 
-    async def read(self) -> dict[str, str]:
-        """Return the text of every policy file by path; empty when there is none.
+    async def read(self) -> dict[str, bytes]:
+        """Return the content of every policy file by path; empty when there is none.
 
         Raises:
             SourceError: the directory cannot be read.

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,18 +11,15 @@ from adapter.controller.errors import SourceError
 from adapter.controller.loop import Loop
 from adapter.controller.ports import Clock, PolicyFiles, Sources, StateStore, Telemetry
 from adapter.fleet.units import Seconds, Timestamp
-from adapter.policy.codes import SAME_NAME
 from adapter.policy.document import Policy
 from adapter.policy.finding import Finding, Severity
+from adapter.policy.load import PlacedPolicy, check_together, read_files
 
 POLL: Final = Seconds(1.0)
 """How often the policy files are compared with what runs."""
 
 FIRST_PAUSE, LONGEST_PAUSE = Seconds(1.0), Seconds(60.0)
 """Between a loop's crash and its next start; doubles while it keeps crashing."""
-
-LoadPolicies = Callable[[str, str], tuple[tuple[Policy, ...], tuple[Finding, ...]]]
-"""Text and file name → the usable policies in it, and everything wrong with it."""
 
 _LEVELS: Final = {
     Severity.ERROR: logging.ERROR,
@@ -57,10 +54,10 @@ class Supervisor:
     log and a metric say so. A file that is gone takes its policies with it.
     """
 
-    def __init__(self, files: PolicyFiles, load: LoadPolicies, world: World) -> None:
-        self._files, self._load, self._world = files, load, world
-        self._texts: dict[str, str] | None = None
-        self._good: dict[str, tuple[Policy, ...]] = {}
+    def __init__(self, files: PolicyFiles, world: World) -> None:
+        self._files, self._world = files, world
+        self._contents: dict[str, bytes] = {}
+        self._good: dict[str, tuple[PlacedPolicy, ...]] = {}
         self._wanted: dict[PolicyKey, Policy] = {}
         self._running: dict[PolicyKey, _Running] = {}
         self._unreadable = ""
@@ -71,9 +68,9 @@ class Supervisor:
         Raises:
             SourceError: the files cannot be read.
         """
-        texts = await self._files.read()
-        findings = self._take(texts)
-        self._texts = texts
+        contents = await self._files.read()
+        findings = self._take(contents)
+        self._contents = contents
         return findings
 
     async def run(self) -> None:
@@ -86,44 +83,47 @@ class Supervisor:
 
     async def _reload(self) -> None:
         try:
-            texts = await self._files.read()
+            contents = await self._files.read()
         except SourceError as error:
             if str(error) != self._unreadable:
                 _log.error("policies=unreadable error=%r note='what runs stays'", str(error))
             self._unreadable = str(error)
             return
         self._unreadable = ""
-        if texts != self._texts:
-            for finding in self._take(texts):
+        if contents != self._contents:
+            for finding in self._take(contents):
                 _log.log(_LEVELS[finding.severity], "%s", _line(finding))
-            self._texts = texts
+            self._contents = contents
 
-    def _take(self, texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    def _take(self, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """List what the files say; where one is broken, what it last said while it was not."""
-        loaded = {path: self._load(text, path) for path, text in sorted(texts.items())}
+        loaded = {path: read_files({path: data}) for path, data in sorted(contents.items())}
         broken = {path: _first_error(findings) for path, (_, findings) in loaded.items()}
         self._good = {
-            path: _merged(policies, self._good.get(path, ()) if broken[path] else ())
-            for path, (policies, _) in loaded.items()
+            path: _merged(placed, self._good.get(path, ()) if broken[path] else ())
+            for path, (placed, _) in loaded.items()
         }
-        wanted, twice = _by_key(self._good)
-        self._list(wanted, {path: _line(error) for path, error in broken.items() if error})
+        together = [one for placed in self._good.values() for one in placed]
+        self._list(together, {path: _line(error) for path, error in broken.items() if error})
         self._world.telemetry.reloaded(broken=sum(error is not None for error in broken.values()))
-        return (*(found for _, findings in loaded.values() for found in findings), *twice)
+        found = [finding for _, findings in loaded.values() for finding in findings]
+        return tuple(sorted({*found, *check_together(together)}))
 
-    def _list(
-        self, wanted: Mapping[PolicyKey, tuple[str, Policy]], problems: Mapping[str, str]
-    ) -> None:
-        board = self._world.board
+    def _list(self, together: Iterable[PlacedPolicy], problems: Mapping[str, str]) -> None:
+        """Put on the board what is wanted; of two policies with one name, the first."""
+        wanted: dict[PolicyKey, PlacedPolicy] = {}
+        for placed in together:
+            wanted.setdefault(key_of(placed.policy), placed)
         for key in self._wanted.keys() - wanted.keys():
-            board.withdraw(key)
+            self._world.board.withdraw(key)
             _log.info("policy=%s withdrawn", key)
-        for key, (path, policy) in wanted.items():
-            if self._wanted.get(key) != policy:
-                board.list_policy(policy, {})
-                _log.info("policy=%s file=%s loaded", key, path)
-            board.report(key, problems.get(path, ""))
-        self._wanted = {key: policy for key, (_, policy) in wanted.items()}
+        for key, placed in wanted.items():
+            file = placed.source.file
+            if self._wanted.get(key) != placed.policy:
+                self._world.board.list_policy(placed.policy, {})
+                _log.info("policy=%s file=%s loaded", key, file)
+            self._world.board.report(key, problems.get(file, ""))
+        self._wanted = {key: placed.policy for key, placed in wanted.items()}
 
     async def _reconcile(self, tasks: asyncio.TaskGroup) -> None:
         """Stop the loops whose policy is gone or another, then start those that are missing."""
@@ -180,28 +180,12 @@ def _first_error(findings: Iterable[Finding]) -> Finding | None:
     return next((found for found in findings if found.severity is Severity.ERROR), None)
 
 
-def _merged(now: tuple[Policy, ...], before: tuple[Policy, ...]) -> tuple[Policy, ...]:
+def _merged(
+    now: tuple[PlacedPolicy, ...], before: tuple[PlacedPolicy, ...]
+) -> tuple[PlacedPolicy, ...]:
     """Return ``now`` and whatever of ``before`` it does not speak of."""
-    spoken = {key_of(policy) for policy in now}
-    return (*now, *(policy for policy in before if key_of(policy) not in spoken))
-
-
-def _by_key(
-    good: Mapping[str, tuple[Policy, ...]],
-) -> tuple[dict[PolicyKey, tuple[str, Policy]], tuple[Finding, ...]]:
-    """Return each policy with its file; of two with one name the first file's, and a finding."""
-    wanted: dict[PolicyKey, tuple[str, Policy]] = {}
-    twice = []
-    for path, policies in good.items():
-        for policy in policies:
-            key = key_of(policy)
-            first, _ = wanted.setdefault(key, (path, policy))
-            if first != path:
-                message = f"policy {key} stands in {first} already; this one is not used"
-                fix = "rename one of the two, or delete it"
-                found = Finding(path, 1, 1, SAME_NAME.id, SAME_NAME.severity, message, fix)
-                twice.append(found)
-    return wanted, tuple(twice)
+    spoken = {key_of(placed.policy) for placed in now}
+    return (*now, *(placed for placed in before if key_of(placed.policy) not in spoken))
 
 
 def _line(finding: Finding) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from adapter.controller.errors import SourceError
+from adapter.policy.source_text import MAX_BYTES
 
 _ENDINGS: Final = (".yaml", ".yml")
 
@@ -20,20 +21,19 @@ class PolicyDirectory:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    async def read(self) -> dict[str, str]:
-        """Return the text of every policy file by path, in order of path.
+    async def read(self) -> dict[str, bytes]:
+        """Return the content of every policy file by path, in order of path.
 
-        A byte that is no UTF-8 becomes U+FFFD, for the loader to point at.
+        What is longer than a policy may be is cut one byte past that, for the loader to refuse.
 
         Raises:
             SourceError: the directory, or a file in it, cannot be read.
         """
         return await asyncio.to_thread(self._read)
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, bytes]:
         try:
-            paths = sorted(_policies_under(self._directory))
-            return {str(path): path.read_text("utf-8", errors="replace") for path in paths}
+            return {str(path): _content(path) for path in sorted(_policies_under(self._directory))}
         except OSError as error:
             raise SourceError(
                 f"policies: {error.filename or self._directory} cannot be read "
@@ -51,6 +51,11 @@ def _policies_under(directory: Path) -> list[Path]:
             if name.endswith(_ENDINGS) and not name.startswith(".")
         ]
     return found
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def _raise(error: OSError) -> None:

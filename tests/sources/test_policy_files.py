@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 
 from adapter.controller.errors import SourceError
+from adapter.policy.source_text import MAX_BYTES
 from adapter.sources.policy_files import PolicyDirectory
 
 
-async def read(path: Path) -> dict[str, str]:
+async def read(path: Path) -> dict[str, bytes]:
     return await PolicyDirectory(path).read()
 
 
@@ -19,7 +20,7 @@ async def test_yaml_and_yml_are_read_at_every_depth_in_order(tmp_path: Path):
     found = await read(tmp_path)
 
     assert list(found.items()) == [
-        (str(tmp_path / name), name) for name in ("a.yaml", "b.yaml", "team/a.yml")
+        (str(tmp_path / name), name.encode()) for name in ("a.yaml", "b.yaml", "team/a.yml")
     ]
 
 
@@ -31,7 +32,7 @@ async def test_a_mounted_configmap_holds_each_file_once(tmp_path: Path):
     (tmp_path / "..data").symlink_to(version.name)
     (tmp_path / "chat.yaml").symlink_to("..data/chat.yaml")
 
-    assert await read(tmp_path) == {str(tmp_path / "chat.yaml"): "kind: ScalingPolicy"}
+    assert await read(tmp_path) == {str(tmp_path / "chat.yaml"): b"kind: ScalingPolicy"}
 
 
 async def test_drafts_of_editors_are_left_out(tmp_path: Path):
@@ -40,10 +41,12 @@ async def test_drafts_of_editors_are_left_out(tmp_path: Path):
     assert await read(tmp_path) == {}
 
 
-async def test_a_byte_that_is_no_text_is_marked_for_the_loader(tmp_path: Path):
-    (tmp_path / "a.yaml").write_bytes(b"name: caf\xe9\n")
+async def test_a_file_of_any_size_costs_no_more_than_the_limit(tmp_path: Path):
+    (tmp_path / "a.yaml").write_bytes(b"#" * (MAX_BYTES + 5))
 
-    assert await read(tmp_path) == {str(tmp_path / "a.yaml"): "name: caf\ufffd\n"}
+    (content,) = (await read(tmp_path)).values()
+
+    assert len(content) == MAX_BYTES + 1
 
 
 async def test_a_directory_that_is_missing_is_an_error_with_its_name(tmp_path: Path):
