@@ -15,6 +15,7 @@ from adapter.controller.ports import Clock
 from adapter.fleet.assemble import Target
 from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.units import Seconds
+from adapter.sources.resolve import DaemonResolver
 
 BODY_LIMIT: Final = 64 * 1024 * 1024
 """Decoded bytes; an engine with tens of thousands of LoRA series reaches some 50 MB."""
@@ -45,7 +46,9 @@ class Scraper:
         self._body_limit = body_limit
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=75.0),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=75.0, resolver=DaemonResolver()
+            ),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=_HEADERS,
