@@ -7,7 +7,7 @@ from functools import cached_property
 from adapter.fleet.metrics import Metric
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Name:
     """One name that a metric has or had."""
 
@@ -36,6 +36,10 @@ class Name:
     """What to know when this is the name that was found; a warning of the reading."""
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         labels = ",".join(f'{label}="{value}"' for label, value in self.where.items())
         text = f"{self.series}{{{labels}}}" if labels else self.series
         if self.over is not None:

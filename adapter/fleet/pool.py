@@ -1,7 +1,7 @@
 """The samples of one replica, sorted by series and told apart by rank, copy and part."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ Merge = Callable[[Iterable[float]], float]
 
 _BUCKET_LABEL = "le"
 _WORKERS_LOOKED_AT = 64
+_NONE: Sequence[Sample] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,11 @@ class Pool:
             for _ in sorted(workers)[1:2]
         ]
 
-    def of(self, series: str, where: Mapping[str, str]) -> list[Sample]:
+    def of(self, series: str, where: Mapping[str, str]) -> Sequence[Sample]:
         """Return the samples of ``series`` that carry the labels ``where``; totals, not parts."""
-        found = [
-            sample
-            for sample in self.by_series.get(series, ())
-            if all(sample.series.labels.get(label) == value for label, value in where.items())
-        ]
+        found = self.by_series.get(series, _NONE)
+        for label, value in where.items():
+            found = [sample for sample in found if sample.series.labels.get(label) == value]
         for label, total in self.dialect.total_labels.items():
             totals = [sample for sample in found if sample.series.labels.get(label, "") == total]
             found = totals or found
@@ -81,8 +80,10 @@ class Pool:
 
     def has(self, name: Name) -> bool:
         """Return whether ``name``, and what it is reckoned with, has any sample."""
-        needed = [name, *(other for other in (name.over, name.minus) if other is not None)]
-        return all(self.of(one.series, one.where) for one in needed)
+        return all(
+            one is None or (one.series in self.by_series and self.of(one.series, one.where))
+            for one in (name, name.over, name.minus)
+        )
 
     def amounts(self, name: Name, merge: Merge) -> Amounts:
         """Return what ``name`` says, by rank."""

@@ -106,14 +106,21 @@ _NEVER: Final = Absent("this engine does not export it", served=False)
 
 def _present(source: Source, pool: Pool) -> tuple[Name, ...] | Absent:
     """Return the newest name that is there, with that of each further part."""
-    hiding = [series for series in source.hidden_by if pool.of(series, {})]
-    if hiding:
-        return Absent(f"means nothing next to {hiding[0]}", served=False)
-    parts = (source.names, *source.plus)
-    newest = [next((name for name in names if pool.has(name)), None) for names in parts]
-    if newest[0] is None:
+    for series in source.hidden_by:
+        if series in pool.by_series:
+            return Absent(f"means nothing next to {series}", served=False)
+    first = _newest(source.names, pool)
+    if first is None:
         return _not_there(source)
-    return tuple(name for name in newest if name is not None)
+    further = (_newest(names, pool) for names in source.plus)
+    return (first, *(name for name in further if name is not None))
+
+
+def _newest(names: tuple[Name, ...], pool: Pool) -> Name | None:
+    for name in names:
+        if pool.has(name):
+            return name
+    return None
 
 
 def _not_there(source: Source) -> Absent:

@@ -1,6 +1,8 @@
 """Two readings of one replica: growth, resets and TTFT windows."""
 
+import itertools
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -89,11 +91,29 @@ def test_a_process_start_that_only_one_reading_has_says_nothing():
     assert not was_reset(now, before)
 
 
-def test_another_model_in_the_same_process_is_a_new_counter():
+def test_counters_of_another_model_do_not_compare():
     before, now = a_reading(r0=100, model="old"), a_reading(r0=150, model="new")
 
-    assert increase(now, before, TOKENS) == 150
+    assert increase(now, before, TOKENS) is None
     assert was_reset(now, before)
+
+
+def test_a_counter_read_from_another_series_is_neither_growth_nor_reset():
+    """SGLang's live token counter appears after the first log interval: 5000 at finish, 40 live."""
+    before = replace(a_reading(r0=5000), matched={TOKENS: "sglang:generation_tokens_total"})
+    now = replace(a_reading(r0=40), matched={TOKENS: "sglang:realtime_tokens_total"})
+
+    assert increase(now, before, TOKENS) is None
+    assert not was_reset(now, before)
+
+
+def test_ttft_read_from_another_series_is_neither_a_window_nor_a_reset():
+    """The first stream of an SGLang server: its own histogram replaces that of whole answers."""
+    before = replace(a_reading(r0=a_histogram(10, 90)), matched={"ttft": '…{is_streaming="false"}'})
+    now = replace(a_reading(r0=a_histogram(1, 1)), matched={"ttft": '…{is_streaming="true"}'})
+
+    assert first_tokens(now, before) is None
+    assert not was_reset(now, before)
 
 
 def test_a_rank_that_went_silent_makes_the_growth_unknown():
@@ -174,7 +194,7 @@ def test_the_time_between_readings_keeps_its_sign():
 def test_growth_is_never_negative_and_never_more_than_the_new_value(values: list[float]):
     readings = [a_reading(r0=value) for value in values]
 
-    for before, now in zip(readings, readings[1:], strict=False):
+    for before, now in itertools.pairwise(readings):
         growth = increase(now, before, TOKENS)
         assert growth is not None
         assert 0 <= growth <= now.values[TOKENS]
