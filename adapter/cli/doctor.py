@@ -1,0 +1,150 @@
+"""``leadtime doctor``: what is read from one engine's metrics, and why the rest is not."""
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from adapter.fleet.reading import Gap, Reading
+
+FINE, FOUND, UNUSABLE = 0, 1, 2
+
+_EPILOG: Final = """\
+examples:
+  leadtime doctor --engine-metrics http://10.0.3.7:8000/metrics
+  leadtime doctor --engine-metrics dump.prom --engine triton --model llama -o json
+  kubectl exec POD -- curl -s localhost:8000/metrics | leadtime doctor --engine-metrics -
+
+exit codes:
+  0 everything that this engine exports was read   1 no reading, or a reading with faults
+  2 the address or the file does not answer
+"""
+TIMEOUT_SECONDS: Final = 10.0
+
+
+def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "doctor",
+        help="show what is read from an engine's metrics",
+        description="Read an engine's metrics once, as the adapter does, and show every canonical\n"
+        "metric with its value and the series behind it, or why it has none.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--engine-metrics", required=True, metavar="URL|FILE|-", help="- reads standard input"
+    )
+    parser.add_argument("--engine", default="auto", help="vllm, sglang, triton, …; default: auto")
+    parser.add_argument("--model", help="the model as the engine names it, if it serves several")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read once, print what was found, and return the exit code."""
+    # aiohttp takes longer to load than `leadtime doctor --help` may.
+    from adapter.fleet.engines import ENGINES  # noqa: PLC0415 - see above
+    from adapter.fleet.read import read_exposition  # noqa: PLC0415
+    from adapter.fleet.reading import Gap  # noqa: PLC0415
+    from adapter.sources.clock import SystemClock  # noqa: PLC0415
+
+    engine, place = arguments.engine, arguments.engine_metrics
+    known = ["auto", *(dialect.engine for dialect in ENGINES)]
+    if engine not in known:
+        print(f"leadtime doctor: no engine {engine!r}; one of {', '.join(known)}", file=sys.stderr)
+        return UNUSABLE
+    try:
+        body = _body(place)
+    except OSError as error:
+        print(
+            f"leadtime doctor: {place}: {error.strerror}; give a URL, a file or -", file=sys.stderr
+        )
+        return UNUSABLE
+    if isinstance(body, Gap):
+        return _print_gap(body, arguments.output, code=UNUSABLE)
+    found = read_exposition(
+        body, engine=engine, model=arguments.model, at=SystemClock().now(), target=place
+    )
+    if isinstance(found, Gap):
+        return _print_gap(found, arguments.output, code=FOUND)
+    print(_as_json(found) if arguments.output == "json" else _as_text(found))
+    return FOUND if _faults(found) else FINE
+
+
+def _body(place: str) -> "bytes | Gap":
+    """Return what ``place`` says, or why an address says nothing.
+
+    Raises:
+        OSError: a file that cannot be read.
+    """
+    if place == "-":
+        return sys.stdin.buffer.read()
+    if place.startswith(("http://", "https://")):
+        return asyncio.run(_scraped(place))
+    return Path(place).read_bytes()
+
+
+async def _scraped(url: str) -> "bytes | Gap":
+    from adapter.fleet.assemble import Target  # noqa: PLC0415 - after the others in run
+    from adapter.fleet.units import Seconds  # noqa: PLC0415
+    from adapter.sources.clock import SystemClock  # noqa: PLC0415
+    from adapter.sources.scrape import Scraper  # noqa: PLC0415
+
+    async with Scraper(SystemClock()) as scraper:
+        return await scraper.fetch(Target(uid=url, name=url, url=url), Seconds(TIMEOUT_SECONDS))
+
+
+def _print_gap(gap: "Gap", output: str, *, code: int) -> int:
+    if output == "json":
+        print(json.dumps({"cause": str(gap.cause), "detail": gap.detail}, indent=2))
+    else:
+        print(f"leadtime doctor: {gap.cause}: {gap.detail}", file=sys.stderr)
+    return code
+
+
+def _faults(reading: "Reading") -> dict[str, str]:
+    """Return why each metric has no value that this engine should have one for."""
+    return {name: why for name, why in reading.missing.items() if name not in reading.unserved}
+
+
+def _as_text(reading: "Reading") -> str:
+    ranks = ", ".join(name or "unnamed" for name in reading.ranks)
+    head = [f"engine  {reading.engine}", f"model   {reading.model or 'not named'}"]
+    rows = [
+        *((name, said, reading.matched.get(name, "")) for name, said in _said(reading).items()),
+        *((name, "missing", why) for name, why in _faults(reading).items()),
+        *((name, "-", reading.missing[name]) for name in sorted(reading.unserved)),
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    table = [f"{name:<{widths[0]}}  {said:>{widths[1]}}  {why}" for name, said, why in rows]
+    warnings = [f"warning: {warning}" for warning in reading.warnings]
+    return "\n".join([*head, f"ranks   {len(reading.ranks)} ({ranks})", "", *table, *warnings])
+
+
+def _said(reading: "Reading") -> dict[str, str]:
+    """Return every value that was read, as people write it."""
+    said = {str(metric): f"{value:.10g}" for metric, value in reading.values.items()}
+    if reading.ttft is not None:
+        p95 = reading.ttft.quantile(0.95)
+        since_start = "none yet" if p95 is None else f"{reading.ttft.count:g}, p95 {p95:.3g} s"
+        said["ttft"] = since_start
+    return said
+
+
+def _as_json(reading: "Reading") -> str:
+    ttft = reading.ttft
+    facts = {
+        "engine": reading.engine,
+        "model": reading.model,
+        "values": dict(reading.values),
+        "ttft": None if ttft is None else {"count": ttft.count, "sumSeconds": ttft.sum_seconds},
+        "ranks": {name: dict(rank.values) for name, rank in reading.ranks.items()},
+        "matched": dict(reading.matched),
+        "missing": _faults(reading),
+        "notExported": {name: reading.missing[name] for name in sorted(reading.unserved)},
+        "warnings": list(reading.warnings),
+    }
+    return json.dumps(facts, indent=2)
