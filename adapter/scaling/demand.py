@@ -25,3 +25,6 @@ class Demand:
 
     blocks_down: bool = False
     """True when the reading is lost, not merely absent by nature: nothing may go down on it."""
+
+    unserved: bool = False
+    """True when the engine exports nothing for this signal: a fact about the policy, no gap."""

@@ -2,6 +2,8 @@
 
 from pydantic import Field
 
+from adapter.fleet.snapshot import FleetSnapshot
+from adapter.fleet.units import Seconds
 from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import Section
 
@@ -14,3 +16,8 @@ class LoadTimeSection(Section):
 
     default: PositiveDuration = default_duration("4m")
     """Used until starts have been measured; a 70B model on warm nodes takes about this."""
+
+
+def lead_time(section: LoadTimeSection, fleet: FleetSnapshot) -> Seconds:
+    """Return how long a replica that is ordered now takes to serve: measured, or the default."""
+    return section.default if fleet.load_time is None else fleet.load_time.seconds

@@ -2,6 +2,7 @@
 
 from pydantic import Field, model_validator
 
+from adapter.scaling.decision import Stage, Step
 from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import ContradictionError, Section
 
@@ -29,3 +30,9 @@ class Standby(Section):
                 at="ceiling",
             )
         return self
+
+
+def with_standby(section: Standby, need: int) -> Step:
+    """Return the need with its spare replicas on top."""
+    because = f"{section.floor} spare at the least" if section.floor else "no standby asked for"
+    return Step(Stage.STANDBY, need, need + section.floor, because)

@@ -1,14 +1,17 @@
 """All the memory there is: what one decision hands to the next."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter
 
-from adapter.fleet.units import Timestamp
+from adapter.fleet.units import Seconds, Timestamp
 
 STATE_VERSION = 1
 """Raised when the layout changes; an older or newer layout is refused, not guessed at."""
+
+_NEVER = Timestamp(0.0)
+_NONE = Seconds(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +21,20 @@ class Progress:
     at: Timestamp
     """When one of the counters below last moved, or the replica was last without work."""
 
-    tokens: float
-    first_tokens: float
-    steps: float
+    tokens: float | None
+    """Output tokens; None, as with the two below: the engine does not count them."""
+
+    first_tokens: float | None
+    steps: float | None
+
+    in_flight: float = 0.0
+    """Requests in flight in the last reading."""
+
+    grew_at: Timestamp = _NEVER
+    """When the work in flight last grew: a queue that never grows again may have no client."""
+
+    longest: Seconds = _NONE
+    """The longest time without movement that work in flight came out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,9 @@ class TtftPoint:
     bounds: tuple[float, ...]
     counts: tuple[float, ...]
     sum_seconds: float
+
+    serving: int
+    """Replicas that the observations come from: what was added since shows in later points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +66,9 @@ class RatePoint:
     queued: bool
     """True when requests were waiting: then what finished is what the fleet can do."""
 
+    busy_seconds: float = 0.0
+    """Durations of the requests that ended, on engines without a running gauge."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:
@@ -64,11 +84,17 @@ class ScalingState:
     good_at: Timestamp | None = None
     """When the data was last complete enough to decide on."""
 
+    gap_began_at: Timestamp | None = None
+    """When the gap that still lasts began; None: there is none."""
+
     gap_ended_at: Timestamp | None = None
     """When data came back after a gap; nothing goes down for a full delay from here."""
 
     recommendations: tuple[tuple[Timestamp, int], ...] = ()
     """Recommendations of the scale-down delay, only those that a later one does not exceed."""
+
+    busy_since: Timestamp | None = None
+    """Since when fewer replicas would do but too few are idle to be taken away."""
 
     progress: Mapping[str, Progress] = field(default_factory=dict)
     """By replica UID; replicas that are gone are forgotten."""
@@ -77,6 +103,26 @@ class ScalingState:
     rates: tuple[RatePoint, ...] = ()
     in_flight_peak: float | None = None
     """In-flight requests per replica at which queueing began, learned; None before any queue."""
+
+
+def not_ahead_of(state: ScalingState, at: Timestamp) -> ScalingState:
+    """Return ``state`` with no moment after ``at``.
+
+    A clock that was set back by a year must not hold a count for a year.
+    """
+    return replace(
+        state,
+        started_at=_capped(state.started_at, at),
+        good_at=_capped(state.good_at, at),
+        gap_began_at=_capped(state.gap_began_at, at),
+        gap_ended_at=_capped(state.gap_ended_at, at),
+        busy_since=_capped(state.busy_since, at),
+        recommendations=tuple((min(when, at), count) for when, count in state.recommendations),
+    )
+
+
+def _capped(moment: Timestamp | None, at: Timestamp) -> Timestamp | None:
+    return None if moment is None else min(moment, at)
 
 
 _ADAPTER = TypeAdapter(ScalingState)

@@ -1,10 +1,22 @@
 """Queue: work in flight over what one replica carries."""
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from adapter.scaling.demand import Demand
+from adapter.scaling.flow import Flow
 from adapter.scaling.section import Section
+from adapter.scaling.view import View
+
+PRIOR_IN_FLIGHT: Final = 16.0
+"""Requests that one replica is taken to carry before any queue was seen: tuned in-flight targets
+of 70B models on 4 x H100 lie at 5 to 30, and too small a value only orders too early."""
+
+DRAIN_FACTOR: Final = 4.0
+"""A backlog is worked off over this many lead times. While replicas load, a backlog of one lead
+time's shortage builds up by itself, so it adds a quarter of that shortage and never snowballs."""
 
 
 class QueueSection(Section):
@@ -16,3 +28,85 @@ class QueueSection(Section):
 
     headroom: float = Field(default=0.9, gt=0, le=1)
     """Share of the target that is planned with, so that noise does not queue."""
+
+    def demand(self, view: View) -> Demand:
+        """Return the replicas that the requests in hand need, and those that silence may hide.
+
+        Silent replicas count as the average of the others on the way up; on the way down each
+        counts as busy with one replica's worth.
+        """
+        if view.tells_no_work:
+            return Demand("queue", None, "the engine exports no queue or load", unserved=True)
+        if not view.answers:
+            return Demand("queue", None, "no replica tells what it has in hand", blocks_down=True)
+        heard, because = self._heard(view)
+        count = len(view.heard)
+        silent = len(view.silent)
+        average = heard / count if count else 1.0
+        if silent:
+            because += f"; {silent} silent replicas as the average of {count}"
+        return Demand(
+            "queue",
+            heard + silent * average + self._replicas(view, view.elsewhere),
+            because,
+            floor=heard + silent * max(1.0, average) + self._replicas(view, view.elsewhere)
+            if silent
+            else None,
+            evidence=_evidence(view),
+        )
+
+    def _replicas(self, view: View, requests: float) -> float:
+        return requests / (view.target * self.headroom)
+
+    def _heard(self, view: View) -> tuple[float, str]:
+        """Return the need of the replicas that are heard, and the clause that explains it."""
+        in_flight = view.running + view.waiting
+        plain = self._replicas(view, in_flight)
+        clause = f"{in_flight:g} in flight / ({view.target:.3g} x {self.headroom:g}) per replica"
+        if view.flow is None:
+            return plain, clause
+        arrivals = self._for_arrivals(view, view.flow)
+        need = max(self._running(view, view.flow), min(plain, arrivals))
+        if need >= plain:
+            return plain, clause
+        return need, (
+            f"{view.flow.arriving:.3g} requests/s over {view.flow.capacity:.3g} per replica, "
+            f"with {view.waiting:g} waiting; {clause} would be {plain:.1f}"
+        )
+
+    def _running(self, view: View, flow: Flow) -> float:
+        """Return the need below which no rate may talk it down."""
+        if not flow.settled:
+            return self._replicas(view, view.running)
+        return min(view.running / view.target, float(len(view.heard)))
+
+    def _for_arrivals(self, view: View, flow: Flow) -> float:
+        """Return what keeps up with the arrivals and works the backlog off meanwhile.
+
+        Waiting requests alone would ask for a replica each while the first ones load: 100
+        requests a second at 10 per replica end at 22,745 replicas that way (WVA#1019).
+        """
+        backlog = view.waiting / (flow.capacity * DRAIN_FACTOR * view.lead)
+        return flow.arriving / flow.capacity / self.headroom + backlog
+
+
+def target_in_flight(section: QueueSection | None, learned: float | None) -> float:
+    """Return how many requests in flight one replica carries: configured, learned or the prior."""
+    if section is not None and section.target_in_flight != "auto":
+        return section.target_in_flight
+    return PRIOR_IN_FLIGHT if learned is None else learned
+
+
+def _evidence(view: View) -> dict[str, float]:
+    numbers = {
+        "running_requests": view.running,
+        "waiting_requests": view.waiting,
+        "skewed_requests": view.surplus,
+        "elsewhere_requests": view.elsewhere,
+        "target_in_flight_requests": view.target,
+        "silent_replicas": float(len(view.silent)),
+    }
+    if view.flow is not None:
+        numbers["arriving_requests_per_second"] = view.flow.arriving
+        numbers["replica_requests_per_second"] = view.flow.capacity
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}

@@ -1,0 +1,126 @@
+"""Requests that came and requests that went: what tells a backlog from a lack of replicas."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.fleet.metrics import Metric
+from adapter.fleet.rates import increase, seconds_between
+from adapter.fleet.snapshot import Phase, Replica
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.scaling.state import RatePoint
+from adapter.scaling.work import Work, work_of
+
+WINDOW: Final = Seconds(120.0)
+"""How long a tick's rates speak: what a replica can do changes with the prompts it gets."""
+
+RECENT: Final = Seconds(60.0)
+SUDDEN: Final = Seconds(10.0)
+"""Arrivals are the larger of these two means: the long one is calm, the short one sees a burst."""
+
+ENOUGH_FINISHED: Final = 10.0
+ENOUGH_SECONDS: Final = Seconds(30.0)
+"""What one replica can do is read from the latest queueing: this much of it, if there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What the counters say of the last minutes."""
+
+    arriving: float
+    """Requests per second."""
+
+    capacity: float
+    """Requests per second that one replica finishes while requests wait."""
+
+    settled: bool
+    """True when ``capacity`` is known from before this tick."""
+
+
+def rate_point(replicas: Sequence[Replica], at: Timestamp) -> RatePoint | None:
+    """Return what came and went between the replicas' last two readings.
+
+    None when no serving replica tells: counters not exported, first reading, ranks that changed.
+    Arrivals are what finished plus the growth of what is in flight; the load of stalled and
+    draining replicas arrives like any other, but what a replica can do is read from serving ones.
+    """
+    passed = [(replica, change) for replica in replicas if (change := _change(replica))]
+    finishing = [change for replica, change in passed if replica.phase is Phase.SERVING]
+    if not finishing:
+        return None
+    seconds = sum(change.seconds for change in finishing) / len(finishing)
+    return RatePoint(
+        at=at,
+        seconds=seconds,
+        arrived_requests=seconds * max(0.0, sum(c.arrived / c.seconds for _, c in passed)),
+        finished_requests=seconds * sum(c.finished / c.seconds for c in finishing),
+        serving=len(finishing),
+        queued=any(change.waiting > 0 for change in finishing),
+    )
+
+
+def recent(points: Sequence[RatePoint], at: Timestamp) -> tuple[RatePoint, ...]:
+    """Return the points that still speak at ``at``; one ahead of the clock does not."""
+    return tuple(point for point in points if 0 <= at - point.at < WINDOW)
+
+
+def flow_of(before: Sequence[RatePoint], now: RatePoint | None) -> Flow | None:
+    """Return arrivals and capacity, or None while they cannot be told.
+
+    Capacity rests on earlier ticks with a queue; only when there was none, on the present one.
+    Otherwise one more waiting request could change what is known and lower the demand.
+    """
+    if now is None:
+        return None
+    queued = [point for point in before if point.queued]
+    capacity = _capacity(queued or [now])
+    if capacity is None:
+        return None
+    points = [*before, now]
+    arriving = max(_arriving(points, RECENT), _arriving(points, SUDDEN))
+    return Flow(arriving, capacity, settled=bool(queued))
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    seconds: float
+    finished: float
+    arrived: float
+    waiting: float
+
+
+def _change(replica: Replica) -> _Change | None:
+    reading, before = replica.reading, replica.previous
+    if reading is None or before is None:
+        return None
+    seconds = seconds_between(reading, before)
+    finished = increase(reading, before, Metric.REQUESTS_FINISHED)
+    work = work_of(replica)
+    if seconds <= 0 or finished is None or not isinstance(work, Work):
+        return None
+    gauges = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
+    growth = sum(reading.values.get(m, 0.0) - before.values.get(m, 0.0) for m in gauges)
+    return _Change(seconds, finished, finished + growth, work.waiting)
+
+
+def _capacity(points: Sequence[RatePoint]) -> float | None:
+    """Return requests per second and replica over the latest points that are enough."""
+    finished, seconds, replica_seconds = 0.0, 0.0, 0.0
+    for point in reversed(points):
+        finished += point.finished_requests
+        seconds += point.seconds
+        replica_seconds += point.seconds * point.serving
+        if finished >= ENOUGH_FINISHED and seconds >= ENOUGH_SECONDS:
+            break
+    return finished / replica_seconds if finished >= ENOUGH_FINISHED else None
+
+
+def _arriving(points: Sequence[RatePoint], span: Seconds) -> float:
+    """Return requests per second over the latest points that fill ``span``."""
+    arrived, seconds = 0.0, 0.0
+    for point in reversed(points):
+        arrived += point.arrived_requests
+        seconds += point.seconds
+        if seconds >= span:
+            break
+    return arrived / seconds

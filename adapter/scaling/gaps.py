@@ -1,0 +1,99 @@
+"""Missing data is never a number: hold the last good count, loudly, then refuse."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapter.fleet.units import Seconds, Timestamp
+from adapter.scaling.decision import Hold, HoldReason, Stage, Step
+from adapter.scaling.demand import Demand
+from adapter.scaling.duration import format_duration
+from adapter.scaling.state import ScalingState
+from adapter.scaling.view import View
+from adapter.scaling.work import Lack
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Nobody can tell the demand."""
+
+    lack: Lack
+    detail: str
+    good_at: Timestamp | None
+    """When somebody last could; None: never since the memory began."""
+
+    until: Timestamp
+    """Until when the last good count is served."""
+
+
+def outage_of(
+    demands: Sequence[Demand], view: View, state: ScalingState, *, stale_after: Seconds
+) -> Outage | None:
+    """Return the outage, or None while the signals that must tell do tell.
+
+    Named after the commonest cause among the silent replicas, with the words of the first one
+    that has it: one broken pod must not hide that the whole fleet times out.
+    """
+    if not any(demand.blocks_down for demand in demands):
+        return None
+    said = [silence for _, silence in view.silent]
+    commonest = Counter(silence.lack for silence in said).most_common(1)
+    if commonest:
+        lack = commonest[0][0]
+        first = next(silence for silence in said if silence.lack is lack)
+        detail = f"{commonest[0][1]} of {len(view.serving)} serving replicas: {first.detail}"
+    else:
+        on_their_way = f", {len(view.coming)} on their way" if view.coming else ""
+        lack, detail = Lack.MISSING, f"no replica of the target serves{on_their_way}"
+    good_at = state.good_at
+    until = view.at if good_at is None else Timestamp(good_at + stale_after)
+    return Outage(lack, detail, good_at, until)
+
+
+def through_outage(
+    outage: Outage | None, demands: Sequence[Demand], need: int, *, base: int
+) -> Step:
+    """Return the need; in an outage the last good count, which other signals may only raise."""
+    if outage is None:
+        return Step(Stage.GAPS, need, need, "the signals that must tell do tell")
+    told = any(demand.replicas is not None for demand in demands)
+    held = max(need, base) if told else base
+    return Step(Stage.GAPS, need, held, f"{outage.lack}: {outage.detail}")
+
+
+def outage_holds(outage: Outage | None) -> tuple[Hold, ...]:
+    """Return the hold of the last good count, which ends with the staleness limit."""
+    if outage is None:
+        return ()
+    return (Hold(HoldReason.METRICS_GAP, outage.until, f"{outage.lack}: {outage.detail}"),)
+
+
+def recovering(state: ScalingState, at: Timestamp, *, delay: Seconds) -> Hold | None:
+    """Return the hold after a gap: a whole delay of good data before anything goes down."""
+    if state.gap_ended_at is None or at - state.gap_ended_at >= delay:
+        return None
+    until = Timestamp(state.gap_ended_at + delay)
+    left = format_duration(round(until - at))
+    return Hold(HoldReason.AFTER_GAP, until, f"data came back; {left} left of a whole delay")
+
+
+def refusal_of(
+    outage: Outage | None, demands: Sequence[Demand], at: Timestamp, *, stale_after: Seconds
+) -> str | None:
+    """Return why there is no count worth serving, or None."""
+    if not demands:
+        return "no signal is on: set signals.queue (or kvCache, ttft) in the policy"
+    if all(demand.unserved for demand in demands):
+        said = "; ".join(f"{demand.signal}: {demand.because}" for demand in demands)
+        return f"no configured signal is served: {said}; turn on one that the engine exports"
+    if outage is None:
+        return None
+    if outage.good_at is None:
+        return f"no data yet: {outage.lack}: {outage.detail}"
+    if at <= outage.until:
+        return None
+    age = at - outage.good_at
+    return (
+        f"stale: last sample {age:.0f} s old, limit {stale_after:g} s: "
+        f"{outage.lack}: {outage.detail}"
+    )

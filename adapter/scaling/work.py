@@ -1,0 +1,111 @@
+"""What one replica has in hand: requests running and waiting, or why nobody can tell."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapter.fleet.metrics import Metric
+from adapter.fleet.rates import increase, seconds_between
+from adapter.fleet.reading import Cause, Gap, Reading
+from adapter.fleet.snapshot import Replica
+
+
+class Lack(StrEnum):
+    """Why data is missing; the reasons of the condition ``MetricsAvailable``."""
+
+    MISSING = "Missing"
+    """No reading, or no series where the engine has one."""
+
+    STALE = "Stale"
+    NAN = "NaN"
+    """NaN, infinite or impossible."""
+
+    ERROR = "Error"
+    """Asked, and no proper answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The requests that a replica has in hand."""
+
+    running: float
+    """From the gauge, or by Little's law over the last two readings."""
+
+    waiting: float
+
+    @property
+    def in_flight(self) -> float:
+        """Return running and waiting together."""
+        return self.running + self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Why the work of a replica is unknown."""
+
+    lack: Lack
+    detail: str
+    unserved: bool = False
+    """True: the engine exports nothing that would tell; not a fault."""
+
+
+def work_of(replica: Replica) -> Work | Silence:
+    """Return the work of ``replica``, or why it is unknown.
+
+    An engine without a running gauge (Triton) tells the mean by Little's law: the durations of
+    the requests that ended, per second. Where it counts no durations either, the queue must do;
+    where there is no queue either, nothing is served that tells the work.
+    """
+    if isinstance(replica.sample, Gap):
+        return Silence(_LACK_OF_CAUSE[replica.sample.cause], replica.sample.detail)
+    reading = replica.sample
+    served = [metric for metric in _TELLING if metric not in reading.unserved]
+    if not served:
+        return Silence(Lack.MISSING, f"{reading.engine} exports no queue or load", unserved=True)
+    waiting = _gauge(reading, Metric.REQUESTS_WAITING)
+    running = _gauge(reading, Metric.REQUESTS_RUNNING)
+    if isinstance(waiting, Silence):
+        return waiting
+    if Metric.REQUESTS_RUNNING in reading.unserved and Metric.REQUEST_SECONDS in served:
+        running = _by_littles_law(reading, replica.previous)
+    return running if isinstance(running, Silence) else Work(running, waiting)
+
+
+def lack_of(reading: Reading, metric: str) -> Silence:
+    """Return why ``reading`` has no value for ``metric``."""
+    why = reading.missing.get(metric, "no series in this scrape")
+    unreadable = any(word in why.lower() for word in ("nan", "inf"))
+    return Silence(Lack.NAN if unreadable else Lack.MISSING, f"{metric}: {why}")
+
+
+def _gauge(reading: Reading, metric: Metric) -> float | Silence:
+    """Return the gauge; 0 where the engine has none, because then others tell the work."""
+    if metric in reading.values:
+        return reading.values[metric]
+    return 0.0 if metric in reading.unserved else lack_of(reading, metric)
+
+
+def _by_littles_law(reading: Reading, previous: Reading | None) -> float | Silence:
+    if Metric.REQUEST_SECONDS not in reading.values:
+        return lack_of(reading, Metric.REQUEST_SECONDS)
+    if previous is not None:
+        busy = increase(reading, previous, Metric.REQUEST_SECONDS)
+        elapsed = seconds_between(reading, previous)
+        if busy is not None and elapsed > 0:
+            return busy / elapsed
+    return Silence(Lack.MISSING, "the work in flight takes two readings to tell; this is the first")
+
+
+_TELLING = (Metric.REQUESTS_RUNNING, Metric.REQUEST_SECONDS, Metric.REQUESTS_WAITING)
+
+_LACK_OF_CAUSE = {
+    Cause.UNREACHABLE: Lack.ERROR,
+    Cause.TIMEOUT: Lack.ERROR,
+    Cause.HTTP_STATUS: Lack.ERROR,
+    Cause.TOO_LARGE: Lack.ERROR,
+    Cause.NOT_METRICS: Lack.ERROR,
+    Cause.NO_ENGINE: Lack.MISSING,
+    Cause.WRONG_MODEL: Lack.MISSING,
+    Cause.SEVERAL_MODELS: Lack.MISSING,
+    Cause.STALE: Lack.STALE,
+    Cause.NOT_SCRAPED: Lack.MISSING,
+}
