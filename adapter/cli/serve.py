@@ -1,0 +1,253 @@
+"""``leadtime serve``: the adapter itself, from policy files to external.metrics.k8s.io."""
+
+import argparse
+import asyncio
+import logging
+import resource
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from adapter.controller.board import Board
+    from adapter.controller.ports import Clock
+    from adapter.serving.app import Access
+    from adapter.serving.server import Address
+    from adapter.serving.tls import ServerTls
+
+FINE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
+
+OPEN_FILES: Final = 65_536
+
+_EPILOG: Final = """\
+examples:
+  leadtime serve --policies policies/ --insecure-http --port 8080        try it on this machine
+  leadtime serve --policies /etc/leadtime --state /var/lib/leadtime \\
+    --tls-cert tls.crt --tls-key tls.key --requestheader-ca front.crt      behind an APIService
+
+A policy file with an error is shown as lint shows it; the good ones are served, and the broken
+one is taken up as soon as it is mended. Files are followed while the adapter runs.
+
+exit codes:
+  0 stopped by SIGTERM   1 there are policy files, and not one usable policy in them
+  2 wrong options, no such directory, port taken   130 interrupted (Ctrl-C)
+"""
+
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "serve",
+        help="run the adapter",
+        description="Scrape the engines of every policy, decide, and answer\n"
+        "external.metrics.k8s.io with the wanted number of replicas.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--policies", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--host", help="default: every address; 127.0.0.1 with --insecure-http")
+    parser.add_argument("--port", type=_port, default=6443, help="default 6443; 0 picks a free one")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--requestheader-ca", type=Path, metavar="FILE", help="who may speak for users: the CA"
+    )
+    parser.add_argument(
+        "--requestheader-allowed-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="common name of the front proxy's certificate; default: any that the CA signed",
+    )
+    parser.add_argument(
+        "--allow-user",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="may read metrics, beside the HPA controller",
+    )
+    parser.add_argument(
+        "--insecure-http", action="store_true", help="no TLS, no authentication; loopback only"
+    )
+    parser.add_argument(
+        "--state", type=Path, metavar="DIR", help="keep the memory here; default: none, in memory"
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until told to stop, and return the exit code."""
+    problem = _unusable(arguments)
+    if problem:
+        print(f"leadtime serve: {problem}", file=sys.stderr)
+        return UNUSABLE
+    _start_log(arguments.log_level)
+    _raise_file_limit()
+    return asyncio.run(_serve(arguments))
+
+
+async def _serve(options: argparse.Namespace) -> int:
+    # aiohttp, pydantic and yaml take longer to load than `leadtime serve --help` may.
+    from adapter.cli.output import as_text  # noqa: PLC0415 - see above
+    from adapter.controller.board import Board  # noqa: PLC0415
+    from adapter.controller.supervisor import Supervisor, World  # noqa: PLC0415
+    from adapter.serving.app import create_app  # noqa: PLC0415
+    from adapter.serving.server import serve  # noqa: PLC0415
+    from adapter.serving.telemetry import Meters  # noqa: PLC0415
+    from adapter.sources.clock import SystemClock  # noqa: PLC0415
+    from adapter.sources.opening import LocalSources  # noqa: PLC0415
+    from adapter.sources.policy_files import PolicyDirectory  # noqa: PLC0415
+    from adapter.sources.scrape import Scraper  # noqa: PLC0415
+    from adapter.sources.state_file import MemoryStates, StateFiles  # noqa: PLC0415
+
+    told = _Told()
+    clock, board = SystemClock(), Board()
+    meters = Meters(board, clock=clock)
+    async with Scraper(clock) as scraper:
+        world = World(
+            sources=LocalSources(scraper, clock),
+            store=StateFiles(options.state) if options.state else MemoryStates(),
+            board=board,
+            clock=clock,
+            telemetry=meters,
+        )
+        supervisor = Supervisor(PolicyDirectory(options.policies), world)
+        findings = await supervisor.load()
+        sys.stderr.write(as_text(findings))
+        if findings and not board.all():
+            print("leadtime serve: no usable policy; mend what stands above", file=sys.stderr)
+            return FOUND
+        tls, access = _secured(options, clock) if not options.insecure_http else (None, None)
+        app = create_app(board, clock=clock, meters=meters, access=access)
+        async with serve(app, host=_host(options), port=options.port, tls=tls) as address:
+            work = [supervisor.run(), *([tls.follow(clock, meters)] if tls else [])]
+            return await _until_told(told, work, board, address)
+
+
+def _secured(options: argparse.Namespace, clock: "Clock") -> "tuple[ServerTls, Access]":
+    """Return the listener's TLS, and who may ask behind it."""
+    from adapter.serving.app import Access  # noqa: PLC0415 - after the others in _serve
+    from adapter.serving.external_metrics import authn, authz  # noqa: PLC0415
+    from adapter.serving.tls import ServerTls, TlsFiles  # noqa: PLC0415
+
+    tls = ServerTls(TlsFiles(options.tls_cert, options.tls_key, options.requestheader_ca))
+    readers = authz.HPA_IDENTITIES | set(options.allow_user)
+    access = Access(
+        request_header=authn.RequestHeader(tuple(options.requestheader_allowed_name)),
+        gate=authz.Gate(authz.AllowListAuthorizer(readers), clock=clock),
+        trusts=tls.trusts,
+    )
+    return tls, access
+
+
+async def _until_told(
+    told: "_Told", work: "Sequence[Coroutine[Any, Any, None]]", board: "Board", address: "Address"
+) -> int:
+    """Work until told to stop; say that it is ready once there is something to ask for."""
+    working = [asyncio.create_task(each) for each in work]
+    stopping = asyncio.create_task(told.to_stop())
+    decided = asyncio.create_task(_first_decisions(board))
+    await asyncio.wait({*working, stopping, decided}, return_when=asyncio.FIRST_COMPLETED)
+    print(_greeting(board, address), file=sys.stderr, flush=True)
+    await asyncio.wait({*working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    broken = [task for task in working if task.done()]
+    for task in (*working, stopping, decided):
+        task.cancel()
+    await asyncio.wait({*working, stopping, decided})
+    for task in broken:
+        task.result()
+    return told.code
+
+
+async def _first_decisions(board: "Board") -> None:
+    """Return when every policy has been decided, or after a second: then it says why not."""
+    for _ in range(50):
+        if all(listing.decision for listing in board.all()):
+            return
+        await asyncio.sleep(0.02)
+
+
+class _Told:
+    """Whether, and by what, the process was told to stop; the second time it stops at once."""
+
+    def __init__(self) -> None:
+        self.code = FINE
+        self._stop = asyncio.Event()
+        for number, code in ((signal.SIGTERM, FINE), (signal.SIGINT, INTERRUPTED)):
+            asyncio.get_running_loop().add_signal_handler(number, self._stops, number, code)
+
+    async def to_stop(self) -> None:
+        """Return when told to."""
+        await self._stop.wait()
+
+    def _stops(self, number: int, code: int) -> None:
+        self.code = code
+        self._stop.set()
+        asyncio.get_running_loop().remove_signal_handler(number)
+
+
+def _greeting(board: "Board", address: "Address") -> str:
+    """Return one line: where it listens, and what to ask for."""
+    listings = board.all()
+    counted = f"{len(listings)} {'policy' if len(listings) == 1 else 'policies'}"
+    line = f"leadtime serve: {counted} on {address}"
+    if not listings:
+        return f"{line}; waiting for the first *.yaml"
+    key = listings[0].key
+    path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{key.namespace}"
+    metric = f"leadtime-desired-replicas?labelSelector=policy%3D{key.name}"
+    return f"{line}; try: {address}{path}/{metric}"
+
+
+def _start_log(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    form = logging.Formatter(
+        "time=%(asctime)s level=%(levelname)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
+    )
+    form.converter = time.gmtime
+    handler.setFormatter(form)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("leadtime").setLevel(level.upper())
+
+
+def _raise_file_limit() -> None:
+    """Allow one connection per target: the usual soft limit of 1024 is a few hundred replicas."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:  # noqa: PLR2004 - the range of ports
+        raise ValueError
+    return port
+
+
+def _unusable(options: argparse.Namespace) -> str:
+    """Return what keeps these options from being used, with the way out; empty: nothing."""
+    secure = [options.tls_cert, options.tls_key, options.requestheader_ca]
+    if options.insecure_http:
+        if any(secure):
+            return "--insecure-http excludes --tls-cert, --tls-key and --requestheader-ca: drop one"
+    elif not all(secure):
+        return (
+            "give --tls-cert, --tls-key and --requestheader-ca (what an APIService needs), "
+            "or --insecure-http to try it on this machine"
+        )
+    if not options.policies.is_dir():
+        return f"--policies {options.policies}: no such directory; it holds the policies' *.yaml"
+    return ""
+
+
+def _host(options: argparse.Namespace) -> str:
+    """Return where to listen: as told, or this machine without TLS, or every address with it."""
+    every = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - behind TLS and authn
+    return str(options.host or ("127.0.0.1" if options.insecure_http else every))
