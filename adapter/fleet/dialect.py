@@ -106,7 +106,7 @@ class Dialect:
     """A label of workers whose series outlive them; several values warn."""
 
     hint: str = ""
-    """What to look at when the engine answers without its series."""
+    """The usual cause of an answer without its series."""
 
     def source_of(self, metric: Metric) -> Source | None:
         """Return where ``metric`` is read; the fullest rank's usage from where the usage is."""

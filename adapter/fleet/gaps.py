@@ -25,12 +25,12 @@ def no_engine(at: Timestamp, target: str, *, body: bytes, asked: Iterable[Dialec
         return not_metrics(at, target, found=_what_else(body))
     dialects = list(asked)
     engines = _listed({dialect.engine for dialect in dialects})
-    hints = "; ".join(dialect.hint for dialect in dialects if dialect.hint)
+    hints = "; ".join(f"{one.engine}: {one.hint}" for one in dialects if one.hint)
     return Gap(
         at,
         Cause.NO_ENGINE,
-        f"{target}: metrics, but no series of {engines}: the wrong port or path, or the engine's "
-        f"metrics are off ({hints})",
+        f"{target}: metrics, but no series of {engines}: the port or path is wrong, or the "
+        f"engine's metrics are off ({hints})",
     )
 
 
@@ -44,15 +44,15 @@ def other_engine(at: Timestamp, target: str, *, asked: str, found: str) -> Gap:
     )
 
 
-def no_values(at: Timestamp, target: str, *, dialect: Dialect) -> Gap:
-    """Return the gap for an engine that reports nothing of what is read."""
+def no_values(at: Timestamp, target: str, *, dialect: Dialect, faults: Iterable[str] = ()) -> Gap:
+    """Return the gap for an engine that reports nothing of what is read, or nothing usable."""
     looked_for = _listed(source.names[0].series for source in dialect.sources.values())
-    hint = f"; {dialect.hint}" if dialect.hint else ""
+    causes = "; ".join([*faults][:_LISTED]) or dialect.hint or "the port or path may be wrong"
     return Gap(
         at,
         Cause.NO_ENGINE,
-        f"{target}: {dialect.engine} answers, but without any usable value (looked for "
-        f"{looked_for}){hint}",
+        f"{target}: {dialect.engine} answers, but without any usable value: {causes} (looked for "
+        f"{looked_for})",
     )
 
 

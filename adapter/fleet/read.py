@@ -54,7 +54,9 @@ def read_exposition(
     mine = (one for one in samples if place_of(dialect, one.series).model in (None, chosen))
     reading = _reading(pool_of(mine, dialect), at=at, model=chosen)
     empty = reading.ttft is None and not reading.values.keys() - ONCE_PER_PROCESS
-    return no_values(at, target, dialect=dialect) if empty else reading
+    if not empty:
+        return reading
+    return no_values(at, target, dialect=dialect, faults=reading.warnings)
 
 
 def _choose(

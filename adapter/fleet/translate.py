@@ -139,8 +139,8 @@ def _remarks(names: tuple[Name, ...], source: Source) -> tuple[str, ...]:
                 one for part in (source.names, *source.plus) if name in part for one in part
             )
             remarks.append(
-                f"{name} is deprecated: {newer.series} replaces it since {newer.since} and "
-                f"{name.until} is the release without it; both are read"
+                f"{name} is deprecated: {newer.series} replaces it since {newer.since}, and "
+                f"{name.until} removes it; both are read"
             )
     return tuple(remarks)
 

@@ -14,7 +14,7 @@ DYNAMO = Dialect(
     engine="dynamo",
     spellings=(Spelling("dynamo_", marks=("dynamo_",)),),
     model_labels=("model",),
-    hint="scrape Dynamo's frontend, or its workers with DYN_SYSTEM_PORT set",
+    hint="this is neither the frontend nor a worker with DYN_SYSTEM_PORT",
     sources={
         Metric.REQUESTS_RUNNING: Source(
             (Name("dynamo_frontend_inflight_requests", minus=_QUEUED),), expected=False

@@ -14,7 +14,7 @@ LMDEPLOY = Dialect(
         Spelling("lmdeploy_", marks=("lmdeploy_",)),
     ),
     rank_labels=("engine",),
-    hint="LMDeploy started with --disable-metrics exports none of them",
+    hint="--disable-metrics is set",
     sources={
         Metric.REQUESTS_RUNNING: Source((Name("lmdeploy:num_requests_running"),)),
         Metric.REQUESTS_WAITING: Source(

@@ -24,18 +24,18 @@ SGLANG = Dialect(
     rank_labels=("worker_addr", "dp_rank"),
     copy_labels=frozenset({"tp_rank", "pp_rank", "moe_ep_rank", "pid"}),
     total_labels={"priority": "", "cache_source": "total"},
-    hint="SGLang exports them only with --enable-metrics",
+    hint="--enable-metrics is not set",
     sources={
         Metric.REQUESTS_RUNNING: Source(
             (
                 Name("sglang:num_running_reqs", since="0.4.0"),
-                Name("sglang:num_requests_running", until="0.3.5"),
+                Name("sglang:num_requests_running", until="0.4.0"),
             )
         ),
         Metric.REQUESTS_WAITING: Source(
             (
                 Name("sglang:num_queue_reqs", since="0.4.0"),
-                Name("sglang:num_requests_waiting", until="0.3.5"),
+                Name("sglang:num_requests_waiting", until="0.4.0"),
             ),
             plus=(
                 (

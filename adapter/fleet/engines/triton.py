@@ -35,7 +35,7 @@ TRITON = Dialect(
     spellings=(Spelling("nv_", marks=("nv_", "vllm:prompt_tokens_total{model=")),),
     model_labels=("model",),
     rank_labels=("version",),
-    hint="Triton with no model loaded, or with --allow-metrics=false, exports none of them",
+    hint="no model is loaded",
     sources={
         Metric.REQUESTS_RUNNING: Source((_requests("scheduled"),), expected=False),
         Metric.REQUESTS_WAITING: Source(

@@ -16,7 +16,7 @@ TRTLLM = Dialect(
         Spelling("", marks=("time_to_first_token_seconds_bucket{engine_type=",)),
     ),
     nameless=frozenset({"undefined"}),
-    hint="set return_perf_metrics and enable_iter_perf_stats, and scrape /prometheus/metrics",
+    hint="return_perf_metrics or enable_iter_perf_stats is off",
     sources={
         Metric.REQUESTS_RUNNING: Source((Name("trtllm_num_requests_running", since="1.2"),)),
         Metric.REQUESTS_WAITING: Source((Name("trtllm_num_requests_waiting", since="1.2"),)),

@@ -24,7 +24,7 @@ VLLM = Dialect(
     model_labels=("model_name", "model"),
     rank_labels=("WorkerId", "engine"),
     lingering_label="WorkerId",
-    hint="vLLM started with --disable-log-stats exports none of them",
+    hint="--disable-log-stats is set",
     sources={
         Metric.REQUESTS_RUNNING: Source((Name("vllm:num_requests_running"),)),
         Metric.REQUESTS_WAITING: Source(
