@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapter.fleet.histogram import Histogram, together
+from adapter.fleet.histogram import Histogram
 from adapter.fleet.rates import first_tokens
 from adapter.fleet.snapshot import Replica
 from adapter.fleet.units import Timestamp
@@ -21,9 +21,14 @@ def ttft_points(serving: Sequence[Replica], at: Timestamp) -> tuple[TtftPoint, .
         seen = first_tokens(replica.reading, replica.previous)
         if seen is not None and seen.count > 0:
             by_layout.setdefault(seen.bounds, []).append(seen)
-    totals = (together(by_layout[bounds]) for bounds in sorted(by_layout))
+    totals = [added_up(by_layout[bounds]) for bounds in sorted(by_layout)]
     return tuple(
         TtftPoint(at, total.bounds, total.counts, total.sum_seconds, serving=len(serving))
         for total in totals
-        if total is not None
     )
+
+
+def added_up(parts: Sequence[Histogram | TtftPoint]) -> Histogram:
+    """Return all ``parts``, at least one and of one bucket layout, as one histogram."""
+    counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
+    return Histogram(parts[0].bounds, counts, sum(part.sum_seconds for part in parts))

@@ -1,6 +1,6 @@
 """Requests that came and requests that went: what tells a backlog from a lack of replicas."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +9,7 @@ from adapter.fleet.rates import increase, seconds_between
 from adapter.fleet.snapshot import Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.state import RatePoint
-from adapter.scaling.work import Work, work_of
+from adapter.scaling.work import Silence, Work
 
 WINDOW: Final = Seconds(120.0)
 """How long a tick's rates speak: what a replica can do changes with the prompts it gets."""
@@ -37,14 +37,16 @@ class Flow:
     """True when ``capacity`` is known from before this tick."""
 
 
-def rate_point(replicas: Sequence[Replica], at: Timestamp) -> RatePoint | None:
+def rate_point(
+    replicas: Sequence[Replica], works: Mapping[str, Work | Silence], at: Timestamp
+) -> RatePoint | None:
     """Return what came and went between the replicas' last two readings.
 
     None when no serving replica tells: counters not exported, first reading, ranks that changed.
     Arrivals are what finished plus the growth of what is in flight; the load of stalled and
     draining replicas arrives like any other, but what a replica can do is read from serving ones.
     """
-    passed = [(replica, change) for replica in replicas if (change := _change(replica))]
+    passed = [(r, change) for r in replicas if (change := _change(r, works[r.uid]))]
     finishing = [change for replica, change in passed if replica.phase is Phase.SERVING]
     if not finishing:
         return None
@@ -55,7 +57,8 @@ def rate_point(replicas: Sequence[Replica], at: Timestamp) -> RatePoint | None:
         arrived_requests=seconds * max(0.0, sum(c.arrived / c.seconds for _, c in passed)),
         finished_requests=seconds * sum(c.finished / c.seconds for c in finishing),
         serving=len(finishing),
-        queued=any(change.waiting > 0 for change in finishing),
+        queued=any(change.work.waiting > 0 for change in finishing),
+        busy_seconds=seconds * sum(c.work.running for c in finishing if c.work.by_law),
     )
 
 
@@ -81,26 +84,36 @@ def flow_of(before: Sequence[RatePoint], now: RatePoint | None) -> Flow | None:
     return Flow(arriving, capacity, settled=bool(queued))
 
 
+def mean_running(points: Sequence[RatePoint]) -> float | None:
+    """Return the requests running per replica by Little's law, over the latest ``RECENT`` seconds.
+
+    Durations are added when a request ends: one that took a minute, seen in a tick of five
+    seconds, would read as twelve. None without points.
+    """
+    latest = _latest(points, RECENT)
+    replica_seconds = sum(point.seconds * point.serving for point in latest)
+    return sum(p.busy_seconds for p in latest) / replica_seconds if latest else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     seconds: float
     finished: float
     arrived: float
-    waiting: float
+    work: Work
 
 
-def _change(replica: Replica) -> _Change | None:
+def _change(replica: Replica, work: Work | Silence) -> _Change | None:
     reading, before = replica.reading, replica.previous
-    if reading is None or before is None:
+    if reading is None or before is None or not isinstance(work, Work):
         return None
     seconds = seconds_between(reading, before)
     finished = increase(reading, before, Metric.REQUESTS_FINISHED)
-    work = work_of(replica)
-    if seconds <= 0 or finished is None or not isinstance(work, Work):
+    if seconds <= 0 or finished is None:
         return None
     gauges = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
     growth = sum(reading.values.get(m, 0.0) - before.values.get(m, 0.0) for m in gauges)
-    return _Change(seconds, finished, finished + growth, work.waiting)
+    return _Change(seconds, finished, finished + growth, work)
 
 
 def _capacity(points: Sequence[RatePoint]) -> float | None:
@@ -117,10 +130,17 @@ def _capacity(points: Sequence[RatePoint]) -> float | None:
 
 def _arriving(points: Sequence[RatePoint], span: Seconds) -> float:
     """Return requests per second over the latest points that fill ``span``."""
-    arrived, seconds = 0.0, 0.0
+    latest = _latest(points, span)
+    return sum(p.arrived_requests for p in latest) / sum(p.seconds for p in latest)
+
+
+def _latest(points: Sequence[RatePoint], span: Seconds) -> list[RatePoint]:
+    """Return the latest points that together fill ``span``; all when they do not."""
+    latest: list[RatePoint] = []
+    seconds = 0.0
     for point in reversed(points):
-        arrived += point.arrived_requests
-        seconds += point.seconds
         if seconds >= span:
             break
-    return arrived / seconds
+        latest.append(point)
+        seconds += point.seconds
+    return latest

@@ -9,7 +9,7 @@ from adapter.fleet.reading import Reading
 from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.state import Progress
-from adapter.scaling.work import Work, work_of
+from adapter.scaling.work import Silence, Work, work_of
 
 LIVE_PATIENCE: Final = Seconds(30.0)
 """For vLLM, whose counters move with every scheduler step."""
@@ -33,6 +33,9 @@ class Judged:
     """The fleet with its stalled replicas named, and what was learned on the way."""
 
     fleet: FleetSnapshot
+    works: Mapping[str, Work | Silence]
+    """By UID: what each replica has in hand."""
+
     progress: Mapping[str, Progress]
     stuck: frozenset[str]
     """UIDs of stalled replicas whose work has not grown for ``STUCK_AFTER``: no demand."""
@@ -47,10 +50,11 @@ def judge(fleet: FleetSnapshot, memory: Mapping[str, Progress]) -> Judged:
     forgotten; a silent one keeps what was known of it.
     """
     longest = max((known.longest for known in memory.values()), default=Seconds(0.0))
+    works = {replica.uid: work_of(replica) for replica in fleet.replicas}
     progress: dict[str, Progress] = {}
     stalled: set[str] = set()
     for replica in fleet.replicas:
-        now = _advanced(replica, memory.get(replica.uid))
+        now = _advanced(replica, works[replica.uid], memory.get(replica.uid))
         if now is not None:
             progress[replica.uid] = now
             if _is_stalled(replica, now, longest=longest):
@@ -60,10 +64,10 @@ def judge(fleet: FleetSnapshot, memory: Mapping[str, Progress]) -> Judged:
         for r in fleet.replicas
     )
     stuck = frozenset(uid for uid in stalled if _is_stuck(progress[uid], fleet.at))
-    return Judged(replace(fleet, replicas=replicas), progress, stuck)
+    return Judged(replace(fleet, replicas=replicas), works, progress, stuck)
 
 
-def _advanced(replica: Replica, known: Progress | None) -> Progress | None:
+def _advanced(replica: Replica, work: Work | Silence, known: Progress | None) -> Progress | None:
     """Return what is now known of the replica's progress; None when it cannot be told."""
     reading = replica.reading
     if reading is None:
@@ -71,7 +75,6 @@ def _advanced(replica: Replica, known: Progress | None) -> Progress | None:
     marks = _marks(reading)
     if marks == (None, None, None):
         return None
-    work = work_of(replica)
     in_flight = work.in_flight if isinstance(work, Work) else 0.0
     if known is None:
         return Progress(reading.at, *marks, in_flight, reading.at)

@@ -1,17 +1,18 @@
 """The facts that the signals read: who serves, what is in hand, what cannot be told."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Final
 
 from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.first_tokens import ttft_points
-from adapter.scaling.flow import Flow, flow_of, rate_point, recent
+from adapter.scaling.flow import Flow, flow_of, mean_running, rate_point, recent
 from adapter.scaling.progress import Judged
 from adapter.scaling.state import RatePoint, ScalingState, TtftPoint
-from adapter.scaling.work import Silence, Work, work_of
+from adapter.scaling.work import Silence, Work
 
 SKEW_FREE: Final = 4.0
 """Requests that may wait at a replica while most have no queue: noise of any router."""
@@ -39,6 +40,18 @@ class View:
 
     silent: tuple[tuple[Replica, Silence], ...]
     """The rest of it, with the reasons."""
+
+    running: float
+    """Requests running on the replicas that are heard."""
+
+    waiting: float
+    """Requests waiting there, without the skewed surplus."""
+
+    surplus: float
+    """Requests that wait at few replicas while most have no queue to speak of."""
+
+    skew_limit: float
+    """How many waiting requests of one replica are the fleet's matter, not the router's."""
 
     elsewhere: float
     """Requests in flight at replicas that are no capacity: their work is demand."""
@@ -68,32 +81,6 @@ class View:
 
     queued_lately: bool
     """True when requests wait, or did within the window of the rates."""
-
-    @property
-    def running(self) -> float:
-        """Return the requests running on the serving replicas that are heard."""
-        return sum(work.running for _, work in self.heard)
-
-    @property
-    def waiting(self) -> float:
-        """Return the requests waiting there, without the skewed surplus."""
-        return sum(min(work.waiting, self.skew_limit) for _, work in self.heard)
-
-    @property
-    def surplus(self) -> float:
-        """Return the requests that wait at few replicas while most have no queue to speak of."""
-        return sum(max(0.0, work.waiting - self.skew_limit) for _, work in self.heard)
-
-    @property
-    def skew_limit(self) -> float:
-        """Return how many waiting requests of one replica are the fleet's rather than the router's.
-
-        The median grows with every queue, so one more waiting request never lowers the demand.
-        """
-        if len(self.heard) < 2:  # noqa: PLR2004 - one replica has nobody to be compared with
-            return float("inf")
-        median = median_low(work.waiting for _, work in self.heard)
-        return max(SKEW_FREE, SKEW_RATIO * median)
 
     @property
     def live(self) -> int:
@@ -126,11 +113,14 @@ def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -
     """Return the facts of the fleet at this moment, with what is remembered of the last ones."""
     fleet = judged.fleet
     serving = fleet.phase(Phase.SERVING)
-    works = {replica.uid: work_of(replica) for replica in fleet.replicas}
-    heard = tuple((r, w) for r in serving if isinstance(w := works[r.uid], Work))
     lost = fleet.phase(Phase.STALLED, Phase.ISOLATED)
-    point = rate_point(fleet.replicas, fleet.at)
     before = recent(state.rates, fleet.at)
+    point = rate_point(fleet.replicas, judged.works, fleet.at)
+    rates = before if point is None else (*before, point)
+    works = calmed(judged.works, rates)
+    heard = tuple((r, w) for r in serving if isinstance(w := works[r.uid], Work))
+    queues = [work.waiting for _, work in heard]
+    most = skew_limit(queues)
     return View(
         at=fleet.at,
         lead=lead,
@@ -138,17 +128,46 @@ def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -
         serving=serving,
         heard=heard,
         silent=tuple((r, w) for r in serving if isinstance(w := works[r.uid], Silence)),
+        running=sum(work.running for _, work in heard),
+        waiting=sum(min(queue, most) for queue in queues),
+        surplus=sum(max(0.0, queue - most) for queue in queues),
+        skew_limit=most,
         elsewhere=_elsewhere(fleet, works, judged.stuck),
         coming=fleet.phase(Phase.PENDING, Phase.LOADING, Phase.WARMING),
         lost=lost,
         stuck=judged.stuck,
         draining=len(fleet.phase(Phase.DRAINING)),
         answers=bool(heard) or any(isinstance(works[r.uid], Work) for r in lost),
-        rates=before if point is None else (*before, point),
+        rates=rates,
         flow=flow_of(before, point),
         first_tokens=(*state.ttft, *ttft_points(serving, fleet.at)),
-        queued_lately=any(p.queued for p in before) or any(w.waiting > 0 for _, w in heard),
+        queued_lately=any(p.queued for p in before) or any(queue > 0 for queue in queues),
     )
+
+
+def skew_limit(queues: Sequence[float]) -> float:
+    """Return how many waiting requests of one replica are the fleet's matter, not the router's.
+
+    Where most replicas have no queue, what waits at the few is a routing fault that more replicas
+    do not cure. The median grows with every queue, so one more waiting request never lowers what
+    is counted.
+    """
+    if len(queues) < 2:  # noqa: PLR2004 - one replica has nobody to be compared with
+        return math.inf
+    return max(SKEW_FREE, SKEW_RATIO * median_low(queues))
+
+
+def calmed(
+    works: Mapping[str, Work | Silence], rates: Sequence[RatePoint]
+) -> Mapping[str, Work | Silence]:
+    """Return ``works`` with the mean of the last minute where Little's law told the work."""
+    mean = mean_running(rates)
+    if mean is None or not any(isinstance(w, Work) and w.by_law for w in works.values()):
+        return works
+    return {
+        uid: replace(work, running=mean) if isinstance(work, Work) and work.by_law else work
+        for uid, work in works.items()
+    }
 
 
 def _elsewhere(

@@ -31,6 +31,8 @@ class Work:
     """From the gauge, or by Little's law over the last two readings."""
 
     waiting: float
+    by_law: bool = False
+    """True when ``running`` comes from Little's law: a mean over ticks, not a count of now."""
 
     @property
     def in_flight(self) -> float:
@@ -67,6 +69,7 @@ def work_of(replica: Replica) -> Work | Silence:
         return waiting
     if Metric.REQUESTS_RUNNING in reading.unserved and Metric.REQUEST_SECONDS in served:
         running = _by_littles_law(reading, replica.previous)
+        return running if isinstance(running, Silence) else Work(running, waiting, by_law=True)
     return running if isinstance(running, Silence) else Work(running, waiting)
 
 

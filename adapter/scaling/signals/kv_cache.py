@@ -51,8 +51,11 @@ class KvCacheSection(Section):
 
 def _preempted(view: View) -> float:
     """Return the preemptions between the last two readings, over the replicas that tell."""
-    return sum(
-        increase(reading, replica.previous, Metric.PREEMPTIONS) or 0.0
-        for replica in view.serving
-        if (reading := replica.reading) is not None and replica.previous is not None
-    )
+    total = 0.0
+    for replica in view.serving:
+        reading, before = replica.reading, replica.previous
+        if reading is None or before is None:
+            continue
+        if reading.values.get(Metric.PREEMPTIONS) != before.values.get(Metric.PREEMPTIONS):
+            total += increase(reading, before, Metric.PREEMPTIONS) or 0.0
+    return total

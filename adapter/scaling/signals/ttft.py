@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import Field
 
-from adapter.fleet.histogram import Histogram, together
 from adapter.scaling.demand import Demand
 from adapter.scaling.duration import PositiveDuration, default_duration
+from adapter.scaling.first_tokens import added_up
 from adapter.scaling.section import Section
 from adapter.scaling.state import TtftPoint
 from adapter.scaling.view import View
@@ -124,8 +124,7 @@ def _one_layout(points: Sequence[TtftPoint]) -> list[TtftPoint]:
 
 
 def _quantile(points: Sequence[TtftPoint], q: float) -> float | None:
-    window = together(Histogram(p.bounds, p.counts, p.sum_seconds) for p in points)
-    return None if window is None else window.quantile(q)
+    return added_up(points).quantile(q) if points else None
 
 
 def _seconds(value: float) -> str:
