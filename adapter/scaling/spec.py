@@ -30,7 +30,8 @@ class ScalingSpec(Section):
     """The part of a policy that the decision reads."""
 
     mode: Mode = Mode.ACTIVE
-    """active: serve what is wanted; advisory: compute and export it, serve what is; off."""
+    """``active`` serves what is wanted; ``advisory`` computes and exports it and serves what is;
+    ``off`` does nothing, and says so to whoever asks. Quote ``"off"``: to kubectl it is false."""
 
     replicas: Replicas = Field(examples=[{"min": 2, "max": 8}])
     """The bounds. Minimum 0 is refused: a pool at zero has no signal to wake on."""

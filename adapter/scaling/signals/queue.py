@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from adapter.fleet.units import Seconds
 from adapter.scaling.demand import Demand
 from adapter.scaling.flow import Flow
 from adapter.scaling.section import Section
@@ -14,9 +15,11 @@ PRIOR_IN_FLIGHT: Final = 16.0
 """Requests that one replica is taken to carry before any queue was seen: tuned in-flight targets
 of 70B models on 4 x H100 lie at 5 to 30, and too small a value only orders too early."""
 
+LEAST_DRAIN: Final = Seconds(240.0)
 DRAIN_FACTOR: Final = 4.0
 """A backlog is worked off over this many lead times. While replicas load, a backlog of one lead
-time's shortage builds up by itself, so it adds a quarter of that shortage and never snowballs."""
+time's shortage builds up by itself, so it adds a quarter of that shortage and never snowballs;
+under a minute, scraping and starting add as much again, hence the least."""
 
 
 class QueueSection(Section):
@@ -86,8 +89,8 @@ class QueueSection(Section):
         Waiting requests alone would ask for a replica each while the first ones load: 100
         requests a second at 10 per replica end at 22,745 replicas that way (WVA#1019).
         """
-        backlog = view.waiting / (flow.capacity * DRAIN_FACTOR * view.lead)
-        return flow.arriving / flow.capacity / self.headroom + backlog
+        drain = max(LEAST_DRAIN, DRAIN_FACTOR * view.lead)
+        return flow.arriving / flow.capacity / self.headroom + view.waiting / flow.capacity / drain
 
 
 def target_in_flight(section: QueueSection | None, learned: float | None) -> float:
