@@ -7,8 +7,12 @@ from typing import Final
 
 from adapter.fleet.dialect import Dialect
 from adapter.fleet.exposition import has_samples
+from adapter.fleet.metrics import Metric
 from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.units import Timestamp
+
+_NAMED: Final = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING, Metric.KV_CACHE_USAGE)
+"""The metrics whose series a sentence names when an engine has none of any."""
 
 _LISTED: Final = 8
 """How many names a sentence lists before it says how many more there are."""
@@ -46,7 +50,8 @@ def other_engine(at: Timestamp, target: str, *, asked: str, found: str) -> Gap:
 
 def no_values(at: Timestamp, target: str, *, dialect: Dialect, faults: Iterable[str] = ()) -> Gap:
     """Return the gap for an engine that reports nothing of what is read, or nothing usable."""
-    looked_for = _listed(source.names[0].series for source in dialect.sources.values())
+    sources = (dialect.sources.get(metric) for metric in _NAMED)
+    looked_for = _listed(name.series for source in sources if source for name in source.names)
     causes = "; ".join([*faults][:_LISTED]) or dialect.hint or "the port or path may be wrong"
     return Gap(
         at,

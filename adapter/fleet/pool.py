@@ -138,7 +138,6 @@ def place_of(dialect: Dialect, series: Series) -> Place:
         *dialect.model_labels,
         *dialect.rank_labels,
         *dialect.copy_labels,
-        *dialect.total_labels,
     }
     part = tuple((label, value) for label, value in labels.items() if label not in apart)
     rank = "/".join(labels[label] for label in dialect.rank_labels if labels.get(label))
