@@ -1,5 +1,6 @@
 """The first tokens that a fleet produced between two scrapes, by bucket layout."""
 
+import math
 from collections.abc import Sequence
 
 from adapter.fleet.histogram import Histogram
@@ -21,14 +22,22 @@ def ttft_points(serving: Sequence[Replica], at: Timestamp) -> tuple[TtftPoint, .
         seen = first_tokens(replica.reading, replica.previous)
         if seen is not None and seen.count > 0:
             by_layout.setdefault(seen.bounds, []).append(seen)
-    totals = [added_up(by_layout[bounds]) for bounds in sorted(by_layout)]
     return tuple(
-        TtftPoint(at, total.bounds, total.counts, total.sum_seconds, serving=len(serving))
-        for total in totals
+        TtftPoint(
+            at,
+            bounds=bounds[:-1],
+            counts=tuple(map(sum, zip(*(part.counts for part in by_layout[bounds]), strict=True))),
+            sum_seconds=sum(part.sum_seconds for part in by_layout[bounds]),
+            serving=len(serving),
+        )
+        for bounds in sorted(by_layout)
     )
 
 
-def added_up(parts: Sequence[Histogram | TtftPoint]) -> Histogram:
-    """Return all ``parts``, at least one and of one bucket layout, as one histogram."""
-    counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
-    return Histogram(parts[0].bounds, counts, sum(part.sum_seconds for part in parts))
+def quantile(points: Sequence[TtftPoint], q: float) -> float | None:
+    """Return the ``q`` quantile of ``points``, which share a layout, in seconds; None of none."""
+    if not points:
+        return None
+    counts = tuple(map(sum, zip(*(point.counts for point in points), strict=True)))
+    total = sum(point.sum_seconds for point in points)
+    return Histogram((*points[0].bounds, math.inf), counts, total).quantile(q)

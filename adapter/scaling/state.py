@@ -43,7 +43,11 @@ class TtftPoint:
 
     at: Timestamp
     bounds: tuple[float, ...]
+    """The finite upper bounds: the last one, infinity, has no place in JSON."""
+
     counts: tuple[float, ...]
+    """Cumulative; one more than there are bounds."""
+
     sum_seconds: float
 
     serving: int

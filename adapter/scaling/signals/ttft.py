@@ -10,7 +10,7 @@ from pydantic import Field
 
 from adapter.scaling.demand import Demand
 from adapter.scaling.duration import PositiveDuration, default_duration
-from adapter.scaling.first_tokens import added_up
+from adapter.scaling.first_tokens import quantile
 from adapter.scaling.section import Section
 from adapter.scaling.state import TtftPoint
 from adapter.scaling.view import View
@@ -46,7 +46,7 @@ class TtftSection(Section):
         Silence of this signal is no fault: nobody got a first token, or nobody asked for one.
         """
         points = _one_layout([p for p in view.first_tokens if 0 <= view.at - p.at < self.window])
-        seen = _quantile(points, self.quantile)
+        seen = quantile(points, self.quantile)
         if seen is None:
             never = view.unserved("ttft")
             because = (
@@ -85,7 +85,7 @@ class TtftSection(Section):
         line = [
             (-width * age, level)
             for age, part in slices.items()
-            if (level := _quantile(part, self.quantile)) is not None
+            if (level := quantile(part, self.quantile)) is not None
         ]
         if any(math.isinf(level) for _, level in line):
             return seen
@@ -121,10 +121,6 @@ def _one_layout(points: Sequence[TtftPoint]) -> list[TtftPoint]:
         seen[point.bounds] = seen.get(point.bounds, 0.0) + point.counts[-1]
     layout = max(seen, key=lambda bounds: (seen[bounds], bounds), default=())
     return [point for point in points if point.bounds == layout]
-
-
-def _quantile(points: Sequence[TtftPoint], q: float) -> float | None:
-    return added_up(points).quantile(q) if points else None
 
 
 def _seconds(value: float) -> str:
