@@ -62,9 +62,8 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--requestheader-allowed-name",
         action="append",
-        default=[],
         metavar="NAME",
-        help="common name of the front proxy's certificate; default: any that the CA signed",
+        help="common name of the front proxy's certificate; default: front-proxy-client",
     )
     parser.add_argument(
         "--allow-user",
@@ -139,8 +138,9 @@ def _secured(options: argparse.Namespace, clock: "Clock") -> "tuple[ServerTls, A
 
     tls = ServerTls(TlsFiles(options.tls_cert, options.tls_key, options.requestheader_ca))
     readers = authz.HPA_IDENTITIES | set(options.allow_user)
+    names = options.requestheader_allowed_name or authn.RequestHeader().allowed_names
     access = Access(
-        request_header=authn.RequestHeader(tuple(options.requestheader_allowed_name)),
+        request_header=authn.RequestHeader(allowed_names=tuple(names)),
         gate=authz.Gate(authz.AllowListAuthorizer(readers), clock=clock),
         trusts=tls.trusts,
     )

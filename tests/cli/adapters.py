@@ -13,6 +13,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.serving.wire import HPA, SERVICE, Pki
+
 PATIENCE = 15.0
 """Seconds after which a condition that should come true is given up on; far above what it takes."""
 
@@ -117,8 +119,12 @@ spec:
 class Adapter:
     """A running ``leadtime serve``."""
 
-    def __init__(self, process: asyncio.subprocess.Process, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, session: aiohttp.ClientSession, pki: Pki | None
+    ) -> None:
         self.process, self._session = process, session
+        self.proxy = pki.front_proxy() if pki else None
+        self.user = HPA
         self.said: list[str] = []
         self.base = ""
         self._reading = asyncio.create_task(self._read())
@@ -132,7 +138,13 @@ class Adapter:
                 self.base = found[1]
 
     async def get(self, path: str) -> tuple[int, str]:
-        async with self._session.get(self.base + path) as answer:
+        """Ask as the front proxy does for the HPA controller; without TLS nobody looks."""
+        async with self._session.get(
+            self.base + path,
+            headers=[("X-Remote-User", self.user), ("X-Remote-Group", "system:authenticated")],
+            ssl=self.proxy or True,
+            server_hostname=SERVICE if self.proxy else None,
+        ) as answer:
             return answer.status, await answer.text()
 
     async def metric(self, policy: str = "chat") -> tuple[int, dict[str, Any]]:
@@ -180,16 +192,22 @@ class Adapter:
 
 
 @asynccontextmanager
-async def adapter(policies: Path, *options: str, ready: bool = True) -> AsyncIterator[Adapter]:
-    """Start ``leadtime serve`` over a directory on a free port; kill it at the end if it runs."""
+async def adapter(
+    policies: Path, *options: str, ready: bool = True, pki: Pki | None = None
+) -> AsyncIterator[Adapter]:
+    """Start ``leadtime serve`` over a directory on a free port; kill it at the end if it runs.
+
+    With ``pki`` it serves TLS to the front proxy, without it plain HTTP to everybody.
+    """
+    security = _tls_options(pki) if pki else ["--insecure-http"]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "adapter", "serve", "--insecure-http", "--port", "0"),
+        *(sys.executable, "-m", "adapter", "serve", "--port", "0", *security),
         *("--policies", str(policies), *options),
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     async with aiohttp.ClientSession() as session:
-        running = Adapter(process, session)
+        running = Adapter(process, session, pki)
         try:
             if ready:
                 async with asyncio.timeout(PATIENCE):
@@ -201,3 +219,14 @@ async def adapter(policies: Path, *options: str, ready: bool = True) -> AsyncIte
             if process.returncode is None:
                 process.kill()
             await running.ends()
+
+
+def _tls_options(pki: Pki) -> list[str]:
+    files = pki.files
+    pairs = (
+        ("--host", "127.0.0.1"),
+        ("--tls-cert", files.certificate),
+        ("--tls-key", files.key),
+        ("--requestheader-ca", files.client_ca),
+    )
+    return [str(word) for pair in pairs for word in pair]

@@ -9,6 +9,7 @@ import pytest
 
 from adapter.cli.main import main
 from tests.cli.adapters import Adapter, adapter, an_engine, policy_of
+from tests.serving.wire import Pki
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +111,55 @@ async def test_one_hanging_engine_delays_neither_the_tick_nor_the_others(policie
             writer.close()
 
     assert statistics.median(took) <= 1.4
+
+
+async def test_behind_tls_the_front_proxy_is_answered_and_nobody_else(
+    policies: Path, tmp_path: Path
+):
+    """The same claim under another certificate, or without one, gets an error."""
+    pki = Pki(tmp_path)
+    async with an_engine(running=40) as engine:
+        (policies / "chat.yaml").write_text(policy_of(engine))
+        async with adapter(policies, pki=pki) as running:
+            served = await running.replicas()
+            running.proxy = pki.client(None)
+            nobody, _ = await running.metric()
+            running.proxy = pki.front_proxy("another-name")
+            misnamed, _ = await running.metric()
+            code = await running.ends(signal.SIGTERM)
+
+    assert running.base.startswith("https://")
+    assert (served, nobody, misnamed, code) == (5, 403, 401, 0)
+
+
+async def test_the_names_on_the_command_line_say_who_may_speak_and_who_may_read(
+    policies: Path, tmp_path: Path
+):
+    pki = Pki(tmp_path)
+    allowed = ("--requestheader-allowed-name", "aggregator", "--allow-user", "grafana")
+    async with an_engine(running=40) as engine:
+        (policies / "chat.yaml").write_text(policy_of(engine))
+        async with adapter(policies, *allowed, pki=pki) as running:
+            default, _ = await running.metric()
+            running.proxy = pki.front_proxy("aggregator")
+            named, _ = await running.metric()
+            running.user = "grafana"
+            reader, _ = await running.metric()
+            running.user = "somebody"
+            stranger, _ = await running.metric()
+
+    assert (default, named, reader, stranger) == (401, 200, 200, 403)
+
+
+async def test_tls_files_that_cannot_be_used_are_said_by_name(policies: Path, tmp_path: Path):
+    pki = Pki(tmp_path)
+    pki.files.key.write_bytes(b"not a key")
+
+    async with adapter(policies, pki=pki, ready=False) as running:
+        code = await running.ends()
+
+    assert code == 2
+    assert "tls.key" in running.said[-1]
 
 
 async def test_policies_come_change_break_and_go_while_it_runs(policies: Path):
