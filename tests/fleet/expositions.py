@@ -31,6 +31,15 @@ def a_vllm_body(*lines: str, running: float = 1, waiting: float = 0, kv: str = "
     )
 
 
+def a_histogram(name: str, labels: str = "", **buckets: float) -> list[str]:
+    """Return the lines of a histogram; bounds are written ``le_0_5`` and ``inf``."""
+    lines = []
+    for bound, count in buckets.items():
+        le = "+Inf" if bound == "inf" else bound.removeprefix("le_").replace("_", ".")
+        lines.append(f'{name}_bucket{{{labels}le="{le}"}} {count}')
+    return [*lines, f"{name}_sum{{{labels.rstrip(',')}}} 1.5"]
+
+
 def read(body: bytes, model: str | None = None, *, engine: str = "auto") -> Reading | Gap:
     """Return what ``read_exposition`` makes of ``body``."""
     return read_exposition(body, engine=engine, model=model, at=AT, target=TARGET)
