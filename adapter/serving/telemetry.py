@@ -152,22 +152,21 @@ class _BoardCollector(Collector):
         families = _Families()
         now = self._clock.now()
         for listing in self._board.all():
-            families.add_listing(listing, now)
-            decision = listing.decision
-            if decision is not None:
-                families.add_decision(listing, decision, now)
-                if _fit(self._board, listing, now):
-                    families.add_counts(listing, decision)
-        yield from families.all()
+            served = _served(self._board, listing, now)
+            families.add_listing(listing, refused=served is None)
+            if listing.decision is not None:
+                families.add_decision(listing, listing.decision, now)
+            if served is not None:
+                families.add_counts(listing, served)
+        return families.all()
 
 
-def _fit(board: Board, listing: Listing, now: Timestamp) -> bool:
-    """Return whether the wire would answer with this decision's number."""
+def _served(board: Board, listing: Listing, now: Timestamp) -> Decision | None:
+    """Return the decision whose number the wire would answer, if there is one."""
     try:
-        board.decided(listing.key, now)
+        return board.decided(listing.key, now)
     except NoDecisionYetError:
-        return False
-    return True
+        return None
 
 
 _GAUGES: Final = {
@@ -196,21 +195,20 @@ _GAUGES: Final = {
 
 
 class _Families:
-    """The gauges of one scrape, filled policy by policy."""
+    """The gauges of one scrape, filled policy by policy; a series stands in it once."""
 
     def __init__(self) -> None:
-        self._by_name = {
-            name: GaugeMetricFamily(name, text, labels=(*_POLICY, *labels))
-            for name, (text, labels) in _GAUGES.items()
-        }
+        self._samples: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in _GAUGES}
 
     def all(self) -> Iterator[GaugeMetricFamily]:
-        yield from self._by_name.values()
+        for name, (text, labels) in _GAUGES.items():
+            family = GaugeMetricFamily(name, text, labels=(*_POLICY, *labels))
+            for values, value in self._samples[name].items():
+                family.add_metric(values, value)
+            yield family
 
-    def add_listing(self, listing: Listing, now: Timestamp) -> None:
+    def add_listing(self, listing: Listing, *, refused: bool) -> None:
         self._add(listing, "leadtime_policy_problem", bool(listing.problem))
-        decision = listing.decision
-        refused = decision is None or decision.refusal is not None or now > decision.valid_until
         self._add(listing, "leadtime_decision_refused", refused)
 
     def add_decision(self, listing: Listing, decision: Decision, now: Timestamp) -> None:
@@ -241,5 +239,4 @@ class _Families:
                 self._add(listing, name, demand.replicas, demand.signal)
 
     def _add(self, listing: Listing, name: str, value: float, *labels: str) -> None:
-        key = listing.key
-        self._by_name[name].add_metric((key.namespace, key.name, *labels), float(value))
+        self._samples[name][listing.key.namespace, listing.key.name, *labels] = float(value)

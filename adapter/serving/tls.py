@@ -81,9 +81,10 @@ class ServerTls:
         self._loaded = _load(files)
         self._refused = b""
         self.context = _server_context()
+        # OpenSSL takes the store of the context it is switched to, but asks for a client's
+        # certificate only if the first context would.
+        self.context.verify_mode = self._loaded.context.verify_mode
         self.context.sni_callback = self._switch
-        with _readable(files):
-            self.context.load_cert_chain(files.certificate, files.key, password=_no_password)
 
     @property
     def expires(self) -> Timestamp:
@@ -100,7 +101,7 @@ class ServerTls:
         made_under = connection.context
         return isinstance(made_under, _Context) and made_under.trust == self._loaded.context.trust
 
-    def refresh(self) -> bool:
+    def refresh(self, now: Timestamp) -> bool:
         """Take over the files if their content changed; return whether it did.
 
         Raises:
@@ -111,8 +112,13 @@ class ServerTls:
         if digest in {self._loaded.digest, self._refused}:
             return False
         self._refused = digest
-        self._loaded = _load(self._files)
-        self._refused = b""
+        loaded = _load(self._files)
+        if loaded.expires <= now:
+            raise TlsError(
+                f"TLS certificate {self._files.certificate} expired {now - loaded.expires:.0f} s "
+                f"ago; put a renewed one there"
+            )
+        self._loaded, self._refused = loaded, b""
         return True
 
     async def follow(self, clock: Clock, meters: CertificateMeters) -> None:
@@ -121,7 +127,7 @@ class ServerTls:
         while True:
             await clock.sleep_until(Timestamp(clock.now() + POLL))
             try:
-                changed = self.refresh()
+                changed = self.refresh(clock.now())
             except TlsError as error:
                 meters.certificate_refused()
                 _log.error("tls=refused error=%r note='the old files stay in force'", str(error))

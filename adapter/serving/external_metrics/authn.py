@@ -1,8 +1,8 @@
 """Who asks: the front proxy's word, believed only behind its client certificate."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 from adapter.serving.external_metrics.status import StatusError, unauthorized
@@ -84,18 +84,16 @@ class RequestHeader:
         return tuple((key, tuple(found[key])) for key in sorted(found))
 
 
-def common_name(certificate: dict[str, object] | None) -> str | None:
-    """Return the common name in what ``ssl.SSLSocket.getpeercert`` returned; None without one."""
-    subject = certificate.get("subject", ()) if certificate else ()
-    names = [
-        value
-        for parts in (subject if isinstance(subject, Sequence) else ())
-        for key, value in parts
-        if key == "commonName"
-    ]
+def common_name(certificate: Mapping[str, Any] | None) -> str | None:
+    """Return the common name of a client certificate; empty if it has none, None without one.
+
+    ``certificate`` is what ``ssl.SSLSocket.getpeercert`` returned: None or empty means that no
+    certificate was sent, or none was verified.
+    """
     if not certificate:
         return None
-    return names[-1] if names else ""
+    parts = [part for group in certificate.get("subject", ()) for part in group]
+    return next((value for name, value in reversed(parts) if name == "commonName"), "")
 
 
 def _first(headers: Headers, names: tuple[str, ...]) -> str:

@@ -103,12 +103,12 @@ def parse_selector(text: str) -> Selector:
     return Selector(tuple(sorted(_Parser(text).parse(), key=lambda found: found.key)))
 
 
-_TOKENS: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>\0]+|\0|$)")
+_TOKENS: Final = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _SYMBOLS: Final = {"=", "==", "!=", "!", "(", ")", ",", "<", ">", ""}
-_OPERATORS: Final = {
-    **{operator.value: operator for operator in Operator},
-    "": None,
-    "!": None,
+_BINARY: Final = {
+    operator.value: operator
+    for operator in Operator
+    if operator not in {Operator.EXISTS, Operator.ABSENT}
 }
 
 
@@ -116,7 +116,7 @@ class _Parser:
     """Recursive descent over words and symbols; the end is the empty text, for ever."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [found.strip("\0") for found in _TOKENS.findall(text)]
+        self._tokens: list[str] = _TOKENS.findall(text)
         self._at = 0
 
     def parse(self) -> list[Requirement]:
@@ -167,7 +167,7 @@ class _Parser:
 
     def _operator(self) -> Operator:
         word = self._next()
-        operator = _OPERATORS.get(word)
+        operator = _BINARY.get(word)
         if operator is None:
             raise SelectorError(f"found '{word}', expected: in, notin, =, ==, !=, gt, lt")
         return operator
