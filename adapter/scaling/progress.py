@@ -81,7 +81,7 @@ def _advanced(replica: Replica, work: Work | Silence, known: Progress | None) ->
     grew_at = reading.at if in_flight > known.in_flight else known.grew_at
     if in_flight > 0 and marks == (known.tokens, known.first_tokens, known.steps):
         return replace(known, in_flight=in_flight, grew_at=grew_at)
-    paused = reading.at - known.at if known.in_flight > 0 else 0.0
+    paused = replica.previous.at - known.at if replica.previous is not None else 0.0
     longest = Seconds(min(LONGEST_TRUSTED, max(known.longest, paused)))
     return Progress(reading.at, *marks, in_flight, grew_at, longest)
 
