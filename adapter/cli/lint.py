@@ -34,11 +34,18 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="+", metavar="FILE|DIR|-", help="- reads standard input")
+    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", help="- reads standard input")
     parser.add_argument(
-        "-o", "--output", choices=("text", "json", "sarif", "github", "junit"), default="text"
+        "-o",
+        "--output",
+        choices=("text", "json", "sarif", "github", "junit"),
+        default="text",
+        help="default: text",
     )
-    parser.add_argument("--fail-on", choices=("error", "warning"), default="error")
+    parser.add_argument(
+        "--fail-on", choices=("error", "warning"), default="error", help="default: error"
+    )
+    parser.add_argument("--codes", action="store_true", help="explain every finding, and leave")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     from adapter.cli.output import render  # noqa: PLC0415 - see above
     from adapter.policy.lint import CODES, lint  # noqa: PLC0415
     from adapter.policy.load import read_files  # noqa: PLC0415
+    from adapter.policy.reference import lint_page  # noqa: PLC0415
 
+    if arguments.codes:
+        sys.stdout.write(lint_page(CODES))
+        return FINE
+    if not arguments.paths:
+        print("leadtime lint: nothing to check; give a file, a directory or -", file=sys.stderr)
+        return UNUSABLE
     files, problems = _gather(arguments.paths)
     for problem in problems:
         print(f"leadtime lint: {problem}", file=sys.stderr)

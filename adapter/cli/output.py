@@ -46,8 +46,18 @@ def as_text(findings: Iterable[Finding], *, colour: bool = False) -> str:
 
 def as_json(findings: Iterable[Finding]) -> str:
     """Return the findings as a list of objects."""
-    keys = ("code", "severity", "file", "line", "column", "message", "fix")
-    listed = [{key: getattr(finding, key) for key in keys} for finding in findings]
+    listed = [
+        {
+            "code": finding.code,
+            "severity": finding.severity,
+            "file": finding.file,
+            "line": finding.line,
+            "column": finding.column,
+            "message": finding.sentence,
+            "fix": finding.fix,
+        }
+        for finding in findings
+    ]
     return json.dumps(listed, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -129,7 +139,7 @@ def _printable(text: str) -> str:
 
 def _sentence(finding: Finding) -> str:
     fix = f" (fix: {finding.fix})" if finding.fix else ""
-    return f"{finding.message}{fix}"
+    return f"{finding.sentence}{fix}"
 
 
 def _counts(finding: Finding) -> bool:

@@ -47,16 +47,9 @@ class Finding:
     """The source line, for the caret."""
 
     note: str = field(default="", compare=False)
-    """A few words to stand beside the caret."""
+    """A few words to stand beside the caret; part of ``sentence`` where there is no caret."""
 
-
-class PolicyError(Exception):
-    """The operator's files are wrong: carries every finding, maps to exit 1."""
-
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
-        first = findings[0]
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        super().__init__(
-            f"{first.file}:{first.line}:{first.column}: {first.code} {first.message}{more}"
-        )
+    @property
+    def sentence(self) -> str:
+        """Return the message with its note, for wherever the line itself is not shown."""
+        return f"{self.message}: {self.note}" if self.note else self.message

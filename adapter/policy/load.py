@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from adapter.policy.codes import NOTHING_HERE, READ_DIFFERENTLY, SAME_NAME, WRONG_KIND
 from adapter.policy.document import API_VERSION, KIND, Policy
 from adapter.policy.expected import dotted, listed
-from adapter.policy.finding import Code, Finding, PolicyError, Severity
+from adapter.policy.finding import Code, Finding, Severity
 from adapter.policy.parse import Document, parse
 from adapter.policy.scalars import YAML_1_1_BOOLEANS
-from adapter.policy.source_text import MAX_BYTES, Place, SourceText, decode, too_large
+from adapter.policy.source_text import Place, SourceText, unreadable
 from adapter.policy.tree import Items, Keys, Node, Path, Scalar, node_at, plain, value_place
 from adapter.policy.wording import findings_of
 
@@ -51,20 +51,15 @@ class PlacedPolicy:
         return self.source.finding(place, code, message=message, fix=fix, note=note)
 
 
-def load_policies(text: str, file: str) -> tuple[tuple[Policy, ...], tuple[Finding, ...]]:
-    """Return the policies in ``text`` and what is wrong with it, sorted by place.
+def read_policies(text: str, file: str) -> tuple[tuple[PlacedPolicy, ...], tuple[Finding, ...]]:
+    """Return the policies in ``text`` with their places, and what is wrong with it, sorted.
 
     A policy with an error is left out; documents of other kinds are passed over. Never raises,
     whatever the text.
     """
-    placed, findings = read_policies(text, file)
-    return tuple(one.policy for one in placed), findings
-
-
-def read_policies(text: str, file: str) -> tuple[tuple[PlacedPolicy, ...], tuple[Finding, ...]]:
-    """Return the same as :func:`load_policies`, each policy with its places."""
-    if len(text) > MAX_BYTES:
-        return (), (too_large(file),)
+    refused = unreadable(text, file)
+    if refused is not None:
+        return (), (refused,)
     source = SourceText.of(text, file)
     placed: list[PlacedPolicy] = []
     findings: list[Finding] = []
@@ -89,10 +84,7 @@ def read_files(
     placed: list[PlacedPolicy] = []
     findings: list[Finding] = []
     for file, data in files.items():
-        try:
-            policies, found = read_policies(decode(data, file), file)
-        except PolicyError as error:
-            policies, found = (), error.findings
+        policies, found = read_policies(data.decode("utf-8", errors="replace"), file)
         placed.extend(policies)
         findings.extend(found)
     findings.extend(check_together(placed))

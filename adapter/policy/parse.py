@@ -22,6 +22,12 @@ MAX_DEPTH: Final = 64
 MAX_ALIASED_VALUES: Final = 10_000
 """What a document may stand for once its aliases are written out."""
 
+MAX_BROKEN: Final = 20
+"""After so many places that are not YAML, the rest of a file is not looked at."""
+
+MAX_FINDINGS: Final = 100
+"""More findings than this in one document help nobody."""
+
 _SEPARATOR: Final = re.compile(r"---(\s|$)")
 _TAG: Final = "tag:yaml.org,2002:"
 _ON_ONE_LINE: Final = (yaml.ScalarEvent, yaml.AliasEvent)
@@ -39,8 +45,8 @@ class Document:
 
 def parse(source: SourceText) -> Iterator[Document]:
     """Yield every document; after a broken one, reading goes on at the next ``---``."""
-    first = 0
-    while first < len(source.lines):
+    first = broken = 0
+    while first < len(source.lines) and broken < MAX_BROKEN:
         text = "\n".join(source.lines[first:])
         try:
             yield from _Builder(source, first).documents(text)
@@ -48,6 +54,7 @@ def parse(source: SourceText) -> Iterator[Document]:
             finding, stopped = syntax_finding(error, source, first)
             yield Document(None, (finding,))
             first = _next_document(source, max(first + 1, stopped - 1))
+            broken += 1
         else:
             return
 
@@ -199,36 +206,30 @@ class _Builder:
             if isinstance(section, Keys):
                 entries = {**{entry.key.text: entry for entry in section.entries}, **entries}
             else:
-                self._findings.append(
-                    self._source.finding(
-                        key.place,
-                        SYNTAX,
-                        message="<< merges sections, and what it is given is none",
-                        fix="write <<: *name, with &name at a section above",
-                    )
+                self._report(
+                    key.place,
+                    SYNTAX,
+                    message="<< merges sections, and what it is given is none",
+                    fix="write <<: *name, with &name at a section above",
                 )
         return entries
 
     def _duplicate(self, key: Scalar, first: Scalar) -> None:
-        self._findings.append(
-            self._source.finding(
-                key.place,
-                DUPLICATE_KEY,
-                message=f"key {key.text} stands twice in this section, first at "
-                f"{self._source.file}:{first.place.line}:{first.place.column}",
-                fix="keep one of the two",
-            )
+        self._report(
+            key.place,
+            DUPLICATE_KEY,
+            message=f"key {key.text} stands twice in this section, first at "
+            f"{self._source.file}:{first.place.line}:{first.place.column}",
+            fix="keep one of the two",
         )
 
     def _octal(self, place: Place, text: str) -> None:
-        self._findings.append(
-            self._source.finding(
-                place,
-                READ_DIFFERENTLY,
-                message=f"{text} is octal for kubectl and decimal for newer YAML readers",
-                fix=f"write {text.replace('_', '').lstrip('+-0') or '0'}",
-                severity=Severity.ERROR,
-            )
+        self._report(
+            place,
+            READ_DIFFERENTLY,
+            message=f"{text} is octal for kubectl and decimal for newer YAML readers",
+            fix=f"write {text.replace('_', '').lstrip('+-0') or '0'}",
+            severity=Severity.ERROR,
         )
 
     def _check_tag(
@@ -236,14 +237,25 @@ class _Builder:
     ) -> None:
         if event.tag is None or event.tag == "!" or event.tag in fit:
             return
-        self._findings.append(
-            self._source.finding(
-                self._place(event),
-                SYNTAX,
-                message=f"tag {event.tag.removeprefix(_TAG)} does not fit a policy's value here",
-                fix="write the plain value",
-            )
+        self._report(
+            self._place(event),
+            SYNTAX,
+            message=f"tag {event.tag.removeprefix(_TAG)} does not fit a policy's value here",
+            fix="write the plain value",
         )
+
+    def _report(
+        self,
+        place: Place,
+        code: Code,
+        *,
+        message: str,
+        fix: str,
+        severity: Severity | None = None,
+    ) -> None:
+        if len(self._findings) < MAX_FINDINGS:
+            finding = self._source.finding(place, code, message=message, fix=fix, severity=severity)
+            self._findings.append(finding)
 
     def _refused(self, event: yaml.Event, code: Code, *, message: str, fix: str) -> _RefusedError:
         place = self._place(event)

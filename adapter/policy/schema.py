@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from adapter.policy.document import Policy
 from adapter.scaling.duration import ParsedDuration, format_duration
@@ -91,6 +91,11 @@ class _Generator(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
+
+    def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
+        """Keep the order in which the model says things, which is the order of reading."""
+        del parent_key
+        return value
 
     def encode_default(self, dft: object) -> object:
         if isinstance(dft, ParsedDuration):

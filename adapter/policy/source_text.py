@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapter.policy.codes import ENCODING, LIMITS
-from adapter.policy.finding import Code, Finding, PolicyError, Severity
+from adapter.policy.finding import Code, Finding, Severity
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Four times what a ConfigMap can hold: large bundles pass, an accident does not."""
@@ -65,40 +65,33 @@ class SourceText:
         )
 
 
-def decode(data: bytes, file: str) -> str:
-    """Return the text of a policy file; ``data`` may be cut one byte past ``MAX_BYTES``.
+def unreadable(text: str, file: str) -> Finding | None:
+    """Return why ``text`` is not read at all, or None.
 
-    Raises:
-        PolicyError: too large, or not UTF-8; the one finding names the byte and its place.
+    Bytes that are not UTF-8 arrive as U+FFFD, in which no policy has business.
     """
-    if len(data) > MAX_BYTES:
-        raise PolicyError((too_large(file),))
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PolicyError((_undecodable(data, error.start, file),)) from error
+    if len(text) > MAX_BYTES:
+        return SourceText.of("", file).finding(
+            Place(1, 1),
+            LIMITS,
+            message=f"the file is larger than the {MAX_BYTES // 1024 // 1024} MiB that are read",
+            fix="put the policies into a file of their own",
+        )
+    if "\ufffd" in text:
+        return _undecodable(text, file)
+    return None
 
 
-def too_large(file: str) -> Finding:
-    """Return why a file is not read at all."""
-    return SourceText.of("", file).finding(
-        Place(1, 1),
-        LIMITS,
-        message=f"the file is larger than the {MAX_BYTES // 1024 // 1024} MiB that are read",
-        fix="put the policies into a file of their own",
-    )
-
-
-def _undecodable(data: bytes, offset: int, file: str) -> Finding:
-    source = SourceText.of(data[:offset].decode("utf-8"), file)
-    place = Place(len(source.lines), len(source.lines[-1]) + 1)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        found = "the file is UTF-16"
-    else:
-        found = f"byte 0x{data[offset]:02x} at offset {offset} is not UTF-8"
+def _undecodable(text: str, file: str) -> Finding:
+    source = SourceText.of(text, file)
+    number = next(n for n, line in enumerate(source.lines, start=1) if "\ufffd" in line)
+    place = Place(number, source.lines[number - 1].index("\ufffd") + 1)
+    utf_16 = text.startswith("\ufffd\ufffd")
     return source.finding(
         place,
         ENCODING,
-        message=f"{found}; policies are read as UTF-8",
+        message="the file is UTF-16, and policies are read as UTF-8"
+        if utf_16
+        else "what stands here is not UTF-8",
         fix="save the file as UTF-8",
     )

@@ -5,7 +5,7 @@ from typing import Final
 
 import yaml
 
-from adapter.policy.codes import SYNTAX
+from adapter.policy.codes import LIMITS, SYNTAX
 from adapter.policy.finding import Finding
 from adapter.policy.source_text import Place, SourceText
 
@@ -13,6 +13,12 @@ TEMPLATE_FIX: Final = "render it first, like: helm template CHART | leadtime lin
 
 _UNPRINTABLE: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
+
+_NO_COLON: Final = "could not find expected ':'"
+_UNCLOSED: Final = (
+    "the quote that opens here is never closed",
+    "close it, or leave both quotes out",
 )
 
 _CAUSES: Final = (
@@ -32,7 +38,7 @@ _CAUSES: Final = (
         "indent it like the list's other lines, or like the key that the list belongs to",
     ),
     (
-        "could not find expected ':'",
+        _NO_COLON,
         "a key without a colon",
         "write KEY: VALUE, with a blank after the colon",
     ),
@@ -57,21 +63,24 @@ def syntax_finding(error: Exception, source: SourceText, first: int) -> tuple[Fi
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return _unprintable(source, first)
-    stopped = first + error.problem_mark.line + 1
-    place = Place(stopped, error.problem_mark.column + 1)
-    opening = error.context_mark
-    unclosed = "quoted scalar" in (error.context or "") and "unexpected" in (error.problem or "")
-    if unclosed and opening is not None:
-        opened = Place(first + opening.line + 1, opening.column + 1)
-        finding = source.finding(
-            opened,
-            SYNTAX,
-            message="the quote that opens here is never closed",
-            fix="close it, or leave both quotes out",
-        )
-        return finding, stopped
-    message, fix = _cause(error.problem or "", source, place)
+    problem, stopped = error.problem or "", first + error.problem_mark.line + 1
+    if "nesting" in problem:
+        return _nested(source, first), stopped
+    opened = error.context_mark
+    quoted = "quoted scalar" in (error.context or "") and "unexpected" in problem
+    mark = opened if opened is not None and (quoted or _NO_COLON in problem) else error.problem_mark
+    place = Place(first + mark.line + 1, mark.column + 1)
+    message, fix = _UNCLOSED if quoted else _cause(problem, source, place)
     return source.finding(place, SYNTAX, message=message, fix=fix), stopped
+
+
+def _nested(source: SourceText, first: int) -> Finding:
+    return source.finding(
+        Place(first + 1, 1),
+        LIMITS,
+        message="brackets are nested without end",
+        fix="close the brackets",
+    )
 
 
 def _cause(problem: str, source: SourceText, place: Place) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from adapter.policy.finding import Finding
 from adapter.policy.schema import every_path, schema_at, section_of
 from adapter.policy.source_text import SourceText
 from adapter.policy.tree import Keys, Path, Scalar, existing, key_place, node_at, value_place
+from adapter.scaling.section import ContradictionError
 
 _WORDS_OF_OTHERS: Final = {
     "minReplicas": "replicas.min",
@@ -59,7 +60,7 @@ def findings_of(error: ValidationError, root: Keys, source: SourceText) -> Itera
             # A value that may be one of several kinds is refused once for each kind.
             judged.add(path)
             cause = problem.get("ctx", {}).get("error")
-            if isinstance(cause, ValueError) and not isinstance(node_at(root, path), Scalar):
+            if isinstance(cause, ContradictionError):
                 yield _contradiction(root, path, cause=cause, source=source)
             else:
                 yield _wrong(root, path, source)
@@ -116,8 +117,10 @@ def _letters(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
 
 
-def _contradiction(root: Keys, path: Path, *, cause: ValueError, source: SourceText) -> Finding:
-    at = (*path, getattr(cause, "at", ""))
+def _contradiction(
+    root: Keys, path: Path, *, cause: ContradictionError, source: SourceText
+) -> Finding:
+    at = (*path, cause.at)
     place = value_place(root, at if node_at(root, at) is not None else path)
     sentence, _, fix = str(cause).partition(": ")
     return source.finding(place, CONTRADICTION, message=f"{dotted(path)}: {sentence}", fix=fix)

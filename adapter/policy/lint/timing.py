@@ -130,7 +130,9 @@ def _delay_under_load_time(placed: PlacedPolicy) -> Iterator[Finding]:
             message=f"scaleDown.delay {format_duration(delay)} is shorter than "
             f"loadTime.default {format_duration(load_time)}",
             note="a replica removed now could not be back before the next wave",
-            fix="delay: auto",
+            fix="delay: auto"
+            if placed.says("loadTime.default")
+            else "delay: auto, or set loadTime.default to what a start takes",
         )
 
 
