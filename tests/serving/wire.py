@@ -33,6 +33,9 @@ AS_HPA = [
     ("X-Remote-Group", "system:authenticated"),
 ]
 
+REFUSED_HANDSHAKE = (aiohttp.ClientError, OSError)
+"""TLS 1.3 tells a client after its handshake, so the refusal may look like a hang-up."""
+
 NOW = SystemClock().now()
 """Certificates are checked by OpenSSL, which knows the real time only."""
 
