@@ -77,6 +77,7 @@ async def serve(
         sock=listening,
         ssl=tls.context if tls else None,
         ssl_handshake_timeout=request_within if tls else None,
+        ssl_shutdown_timeout=request_within if tls else None,
     )
     bound = listening.getsockname()
     try:

@@ -230,3 +230,21 @@ async def test_a_bug_is_a_500_with_the_details_in_the_log(caplog: pytest.LogCapt
     assert b"ZeroDivisionError" not in answer
     assert "ZeroDivisionError: /broken" in caplog.text
     assert b'leadtime_http_requests_total{code="500",path="/broken"} 1.0' in metrics
+
+
+async def test_an_answer_that_broke_half_way_is_cut_off():
+    """A second status line inside a body would be read as data."""
+    application = _application()
+
+    async def half(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        raise ZeroDivisionError
+
+    application.router.add_get("/half", half)
+    async with serve(application, host="127.0.0.1", port=0, tls=None) as address:
+        answer = await _exchange(address, b"GET /half HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert answer.count(b"HTTP/1.1") == 1
+    assert answer.endswith(b"half\r\n")

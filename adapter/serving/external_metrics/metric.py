@@ -25,14 +25,14 @@ class _Value(Protocol):
 
         Raises:
             NotServedError: this decision has no such number, and why.
+            ValueError: it has one that must not be published.
         """
         ...
 
 
 def _published(decision: Decision) -> float:
     if decision.published < 1:
-        message = f"published {decision.published} is no count to scale to; this is a bug"
-        raise StatusError(Status(500, message))
+        raise ValueError(f"the count to publish is {decision.published}, and must be 1 at least")
     return decision.published
 
 
@@ -149,7 +149,7 @@ def _quantity(value_of: _Value, decision: Decision, key: PolicyKey) -> str:
     try:
         return format_milli(to_milli(value_of(decision)))
     except ValueError as error:
-        raise StatusError(Status(500, f"policy {key}: {error}; this is a bug")) from error
+        raise StatusError(Status(500, f"policy {key}: {error}")) from error
 
 
 def _rfc3339(at: Timestamp) -> str:

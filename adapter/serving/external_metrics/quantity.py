@@ -29,6 +29,9 @@ _EXACT_DIGITS: Final = 18
 _ONE_STEP: Final = {0, 1, 2, 3, 6, 9}
 """Powers of ten that Go multiplies by at once; by others digit by digit, giving 0 on overflow."""
 
+_MOST_DIGITS: Final = 5000
+"""Python reads 4300 digits at the most: divided by more, any number is one nano."""
+
 _ALL_ZEROS: Final = 64
 """From this power of ten on the lowest 64 bits of any product are 0."""
 
@@ -106,8 +109,8 @@ def _milli(value: int, power: int, *, most: int | None = None) -> int:
     """
     if power >= _ALL_ZEROS:
         return 0
-    shift = power - _NANO
-    nano = value * 10**shift if shift >= 0 else _away_from_zero(value, 10 ** min(-shift, 10_000))
+    shift = max(power - _NANO, -_MOST_DIGITS)
+    nano = value * 10**shift if shift >= 0 else _away_from_zero(value, 10**-shift)
     if most is not None:
         nano = max(-most * 10**9, min(most * 10**9, nano))
     return _wrapped(_away_from_zero(nano, 10**6))
