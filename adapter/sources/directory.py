@@ -35,6 +35,8 @@ class RecordedTargets:
         except OSError:
             return self._roster
         self._roster = Roster(tuple(_target(path) for path in paths or (self._directory,)))
+        listed = {target.uid for target in self._roster.targets}
+        self._marks = {uid: mark for uid, mark in self._marks.items() if uid in listed}
         return self._roster
 
     async def fetch(self, target: Target) -> bytes | Gap | None:

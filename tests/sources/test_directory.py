@@ -73,6 +73,20 @@ async def test_a_dump_that_is_gone_is_a_replica_that_is_gone(tmp_path: Path):
     assert (await one_target(targets)).uid == str(tmp_path / "b.prom")
 
 
+async def test_a_dump_that_comes_back_unchanged_is_read_again(tmp_path: Path):
+    """It is a new replica by then: what was read of the old one is forgotten."""
+    dump, away = tmp_path / "a.prom", tmp_path / "a.away"
+    dump.write_bytes(b"x 1\n")
+    targets = recorded(tmp_path)
+    await targets.fetch(await one_target(targets))
+    dump.rename(away)
+    await targets.roster(T0)
+
+    away.rename(dump)
+
+    assert await targets.fetch(await one_target(targets)) == b"x 1\n"
+
+
 async def test_a_dump_that_went_between_listing_and_reading_is_a_gap(tmp_path: Path):
     dump = tmp_path / "a.prom"
     dump.write_bytes(b"x 1\n")

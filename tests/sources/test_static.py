@@ -12,3 +12,13 @@ async def test_every_address_is_one_replica_that_nobody_vouches_for():
         ("http://a:8000/metrics", "http://a:8000/metrics", None),
     ]
     assert roster.spec_replicas is None
+
+
+async def test_credentials_are_used_and_never_shown():
+    """The name stands in logs, in answers to the HPA and in the state on disk."""
+    url = "http://reader:s3cr@t@engine:8000/metrics?name=a@b"
+
+    (target,) = (await StaticTargets([url]).roster(T0)).targets
+
+    assert target.url == url
+    assert (target.uid, target.name) == ("http://engine:8000/metrics?name=a@b",) * 2
