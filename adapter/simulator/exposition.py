@@ -15,9 +15,15 @@ CONTENT_TYPE: Final = "text/plain; version=1.0.0; charset=utf-8"
 """What vLLM answers, whatever was asked for."""
 
 
-def vllm_exposition(engine: SimulatedEngine, *, model: str, started_at: Timestamp) -> bytes:
-    """Return what vLLM would answer now; ``started_at`` is when its process began."""
-    lines = [*_gauges(engine, model), *_counters(engine, model, started_at)]
+def vllm_exposition(
+    engine: SimulatedEngine, *, model: str, started_at: Timestamp, loaded_at: Timestamp
+) -> bytes:
+    """Return what vLLM would answer now.
+
+    Its process began at ``started_at`` and made its counters at ``loaded_at``, when the model
+    was loaded: the difference is the load time that the product reads.
+    """
+    lines = [*_gauges(engine, model), *_counters(engine, model, loaded_at)]
     lines += _histogram("time_to_first_token_seconds", engine.ttft, model)
     lines += _family("process_start_time_seconds", "gauge", [("", float(started_at))])
     return ("\n".join(lines) + "\n").encode()
@@ -35,7 +41,7 @@ def _gauges(engine: SimulatedEngine, model: str) -> Iterator[str]:
     yield from _family("vllm:kv_cache_usage_perc", "gauge", [(labels, engine.kv_usage)])
 
 
-def _counters(engine: SimulatedEngine, model: str, started_at: Timestamp) -> Iterator[str]:
+def _counters(engine: SimulatedEngine, model: str, made_at: Timestamp) -> Iterator[str]:
     totals, labels = engine.totals, _labels(model)
     counters = {
         "prompt_tokens": totals.prompt_tokens,
@@ -44,9 +50,9 @@ def _counters(engine: SimulatedEngine, model: str, started_at: Timestamp) -> Ite
         "num_preemptions": totals.preemptions,
     }
     for name, value in counters.items():
-        yield from _counter(name, labels, float(value), started_at)
+        yield from _counter(name, labels, float(value), made_at)
     finished = _labels(model, finished_reason="length")
-    yield from _counter("request_success", finished, float(totals.requests), started_at)
+    yield from _counter("request_success", finished, float(totals.requests), made_at)
     sums = {
         "e2e_request_latency_seconds": (totals.request_seconds, totals.requests),
         "request_queue_time_seconds": (totals.queue_seconds, totals.requests),
@@ -62,9 +68,9 @@ def _counters(engine: SimulatedEngine, model: str, started_at: Timestamp) -> Ite
         yield f"vllm:{name}_sum{labels} {total!r}"
 
 
-def _counter(name: str, labels: str, value: float, started_at: Timestamp) -> Iterator[str]:
+def _counter(name: str, labels: str, value: float, made_at: Timestamp) -> Iterator[str]:
     yield from _family(f"vllm:{name}_total", "counter", [(labels, value)])
-    yield from _family(f"vllm:{name}_created", "gauge", [(labels, float(started_at))])
+    yield from _family(f"vllm:{name}_created", "gauge", [(labels, float(made_at))])
 
 
 def _histogram(name: str, histogram: Histogram, model: str) -> Iterator[str]:
