@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from typing import Final
+from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from adapter import __version__
@@ -161,7 +162,7 @@ def _sarif_result(finding: Finding) -> dict[str, object]:
         "startColumn": finding.column,
         "endColumn": finding.column + finding.span,
     }
-    place = {"artifactLocation": {"uri": finding.file}, "region": region}
+    place = {"artifactLocation": {"uri": quote(finding.file)}, "region": region}
     return {
         "ruleId": finding.code,
         "level": _ELSEWHERE.get(finding.severity, "note"),

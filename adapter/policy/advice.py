@@ -45,17 +45,33 @@ def advice(path: Path, node: Node, schema: Schema) -> Advice:
 
 
 def _for_variant(text: str, node: Scalar, schema: Schema) -> Advice:
-    if schema.get("pattern") == PATTERN:
-        return _duration(text)
-    if "enum" in schema or "const" in schema:
-        return _choice(text, [*schema.get("enum", ()), *filter(None, (schema.get("const"),))])
-    kind = schema.get("type")
-    if kind == "boolean":
-        return _boolean(text)
-    if kind in {"integer", "number"}:
-        return _number(text, node, schema)
-    if kind == "string" and not isinstance(node.value, str) and text:
-        return f"without quotes it is {_kind_of(node)}, not text", f'"{text}"'
+    choices = [*schema.get("enum", ()), *filter(None, (schema.get("const"),))]
+    if choices:
+        return _choice(text, choices)
+    match schema.get("type"):
+        case "boolean":
+            return _boolean(text)
+        case "integer" | "number":
+            return _number(text, node, schema)
+        case "string":
+            return _duration(text) if schema.get("pattern") == PATTERN else _text(text, node)
+        case "array" if text:
+            return "a list has brackets, or a dash before each item", f"[{text}]"
+        case _:
+            return "", ""
+
+
+def _choice(text: str, choices: list[str]) -> Advice:
+    near = difflib.get_close_matches(text.lower(), choices, n=1)
+    return (f"did you mean {near[0]}?", near[0]) if near else ("", "")
+
+
+def _boolean(text: str) -> Advice:
+    word = text.lower()
+    if word in {"true", "false"}:
+        return "in quotes it is text", word
+    if word in YAML_1_1_BOOLEANS:
+        return "only true and false are read alike everywhere", str(YAML_1_1_BOOLEANS[word]).lower()
     return "", ""
 
 
@@ -75,18 +91,15 @@ def _duration(text: str) -> Advice:
     return because, format_duration(seconds) if seconds < _LONGEST_GUESS else ""
 
 
-def _choice(text: str, choices: list[str]) -> Advice:
-    near = difflib.get_close_matches(text.lower(), choices, n=1)
-    return (f"did you mean {near[0]}?", near[0]) if near else ("", "")
-
-
-def _boolean(text: str) -> Advice:
-    word = text.lower()
-    if word in {"true", "false"}:
-        return "in quotes it is text", word
-    if word in YAML_1_1_BOOLEANS:
-        return "only true and false are read alike everywhere", str(YAML_1_1_BOOLEANS[word]).lower()
-    return "", ""
+def _text(text: str, node: Scalar) -> Advice:
+    if isinstance(node.value, str) or not text:
+        return "", ""
+    kind = "a number"
+    if isinstance(node.value, bool):
+        kind = "a boolean"
+    elif node.value is None:
+        kind = "nothing"
+    return f"without quotes it is {kind}, not text", f'"{text}"'
 
 
 def _number(text: str, node: Scalar, schema: Schema) -> Advice:
@@ -112,9 +125,3 @@ def _fits(value: float, schema: Schema) -> bool:
         "exclusiveMaximum", float("inf")
     )
     return whole and above and below
-
-
-def _kind_of(node: Scalar) -> str:
-    if isinstance(node.value, bool):
-        return "a boolean"
-    return "a number" if isinstance(node.value, int | float) else "nothing"

@@ -102,9 +102,8 @@ class _Builder:
         return Document(root, tuple(self._findings))
 
     def _skip_document(self) -> None:
-        for event in self._events:
-            if isinstance(event, yaml.DocumentEndEvent):
-                return
+        while not isinstance(next(self._events), yaml.DocumentEndEvent):
+            pass
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
         if isinstance(event, yaml.AliasEvent):
@@ -161,9 +160,7 @@ class _Builder:
     def _items(self, event: yaml.SequenceStartEvent, depth: int) -> Items:
         self._check_tag(event, {f"{_TAG}seq"})
         items: list[Node] = []
-        for following in self._events:
-            if isinstance(following, yaml.SequenceEndEvent):
-                break
+        while not isinstance(following := next(self._events), yaml.SequenceEndEvent):
             items.append(self._node(following, depth + 1))
         return Items(self._place(event), tuple(items), 1 + sum(item.size for item in items))
 
@@ -171,9 +168,7 @@ class _Builder:
         self._check_tag(event, {f"{_TAG}map"})
         own: dict[str, Entry] = {}
         merged: dict[str, Entry] = {}
-        for following in self._events:
-            if isinstance(following, yaml.MappingEndEvent):
-                break
+        while not isinstance(following := next(self._events), yaml.MappingEndEvent):
             key = self._key(following, depth)
             value = self._node(next(self._events), depth + 1)
             if key.text == "<<" and key.plain:

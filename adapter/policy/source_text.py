@@ -25,17 +25,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The text of one file with its name."""
+    """The lines of one file with its name."""
 
     file: str
-    text: str
     lines: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, file: str) -> "SourceText":
         """Return ``text`` ready to be pointed into; a byte order mark in front is dropped."""
-        text = text.removeprefix("\ufeff")
-        return cls(file, text, tuple(_LINE_BREAK.split(text)))
+        return cls(file, tuple(_LINE_BREAK.split(text.removeprefix("\ufeff"))))
 
     def finding(
         self,

@@ -97,10 +97,9 @@ def node_at(root: Keys, path: Path) -> Node | None:
 def key_place(root: Keys, path: Path) -> Place:
     """Return where the last key of ``path`` stands; of a list's item, where the item stands."""
     parent = node_at(root, path[:-1])
-    if path and isinstance(parent, Keys):
-        entry = parent.entry(path[-1])
-        if entry is not None:
-            return entry.key.place
+    entry = parent.entry(path[-1]) if path and isinstance(parent, Keys) else None
+    if entry is not None:
+        return entry.key.place
     node = node_at(root, path)
     return root.place if node is None else node.place
 

@@ -151,12 +151,42 @@ def test_a_value_that_does_not_fit_is_met_with_what_would(line, message, note, f
     assert "Input should" not in finding.message
 
 
+@pytest.mark.parametrize(
+    ("value", "shown", "note", "fix"),
+    [
+        ("1", "1", "without quotes it is a number, not text", 'team: "1"'),
+        ("false", "false", "without quotes it is a boolean, not text", 'team: "false"'),
+        ("~", "~", "without quotes it is nothing, not text", 'team: "~"'),
+        ("", "empty", "", ""),
+    ],
+)
+def test_label_values_are_text_as_in_kubernetes(value, shown, note, fix):
+    text = a_policy().replace("{name: chat}", f"{{name: chat, labels: {{team: {value}}}}}")
+
+    finding = the_finding(text)
+
+    assert finding.message == f"metadata.labels.team is {shown}, expected text"
+    assert (finding.note, finding.fix) == (note, fix)
+
+
 def test_minimum_zero_is_refused_with_the_reason():
     """production-stack#1003: a pool at zero has nothing that could ask for its return."""
     finding = the_finding(a_policy(replicas="  replicas: {min: 0, max: 3}\n"))
 
     assert "an empty pool has no engine to read load from" in finding.sentence
     assert finding.fix == "min: 1"
+
+
+def test_one_value_is_not_a_list_of_one():
+    source = "  source: {static: {urls: http://a/metrics}}\n"
+
+    finding = the_finding(a_policy(source=source))
+
+    assert finding.message == (
+        "source.static.urls is http://a/metrics, expected a list, "
+        "each item an address like http://host:8000/path"
+    )
+    assert finding.fix == "urls: [http://a/metrics]"
 
 
 def test_the_list_item_that_is_wrong_is_pointed_at():

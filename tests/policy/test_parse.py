@@ -1,9 +1,11 @@
 """YAML text: what is read, what is refused, and where the finding points."""
 
 import pytest
+import yaml
 
 from adapter.policy.parse import MAX_BROKEN, MAX_DEPTH, MAX_FINDINGS, parse
 from adapter.policy.source_text import MAX_BYTES, SourceText
+from adapter.policy.syntax import syntax_finding
 from adapter.policy.tree import Json, plain
 from tests.policy.build import (
     HEAD,
@@ -160,6 +162,14 @@ def test_text_that_is_not_yaml_is_explained_at_its_place(text, line, said, fix):
     assert found[0].line == line
     assert said in found[0].message
     assert fix in found[0].fix
+
+
+def test_an_error_without_a_place_is_still_a_finding():
+    """The reader names no line for a byte that it cannot read."""
+    finding, stopped = syntax_finding(yaml.YAMLError(), SourceText.of("a\nb\n", "p.yaml"), 1)
+
+    assert (finding.line, stopped) == (2, 2)
+    assert finding.message == "a control character must not stand in YAML"
 
 
 def test_reading_goes_on_after_a_broken_document():

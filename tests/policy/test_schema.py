@@ -131,7 +131,7 @@ def test_the_examples_satisfy_it(example):
     jsonschema.validate(yaml.safe_load(example.read_text()), policy_schema())
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_schema_and_loader_are_of_one_mind(data):
     """Of two values that exclude each other the schema may know nothing; of all else it does."""
