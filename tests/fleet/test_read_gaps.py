@@ -29,10 +29,11 @@ TWO_MODELS = a_body(
 )
 
 
-def test_one_of_several_models_is_read_when_it_is_named():
-    reading = reading_of(TWO_MODELS, "meta/llama")
+@pytest.mark.parametrize(("model", "waiting"), [("Qwen/Qwen3-32B", 3), ("meta/llama", 5)])
+def test_one_of_several_models_is_read_when_it_is_named(model: str, waiting: float):
+    reading = reading_of(TWO_MODELS, model)
 
-    assert (reading.model, reading.values[WAITING]) == ("meta/llama", 5)
+    assert (reading.model, reading.values[WAITING]) == (model, waiting)
 
 
 def test_series_without_a_model_label_belong_to_every_model():
