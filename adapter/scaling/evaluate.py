@@ -79,7 +79,7 @@ def evaluate(
     return decision, replace(
         state,
         published=published.after if refusal is None else state.published,
-        recommendations=wanted,
+        recommendations=wanted if outage is None else state.recommendations,
         busy_since=steady.busy_since,
     )
 

@@ -89,22 +89,28 @@ def stabilize(
     Up is at once. Down follows once the delay has passed, stands while anything in
     ``brakes.holds`` does, and then takes the idle replicas.
     """
-    largest_at, largest = recommendations[0]
+    since, largest = recommendations[0]
     wanted = recommendations[-1][1]
-    holds = []
-    if wanted < min(largest, brakes.base):
-        until = Timestamp(largest_at + brakes.delay)
-        left = format_duration(round(until - brakes.at))
-        ago = format_duration(round(brakes.at - largest_at))
-        because = f"scale-down delay, {left} left: {largest} were wanted {ago} ago"
-        holds.append(Hold(HoldReason.SCALE_DOWN_DELAY, until, because))
-    if largest >= brakes.base:
-        because = holds[0].because if holds else "up at once, or as it is"
-        return Steadied(Step(Stage.STABILIZE, wanted, largest, because), tuple(holds), None)
-    if brakes.holds:
-        step = Step(Stage.STABILIZE, wanted, brakes.base, brakes.holds[0].because)
-        return Steadied(step, (*brakes.holds, *holds), None)
-    return _down(section, wanted, largest, brakes, tuple(holds))
+    holds = _holds(brakes, since, largest, wanted)
+    if largest < brakes.base and not brakes.holds:
+        return _down(section, wanted, largest, brakes, holds)
+    unheld = "up at once" if largest > brakes.base else "as it is"
+    because = holds[0].because if holds else unheld
+    count = max(largest, brakes.base) if brakes.holds else largest
+    return Steadied(Step(Stage.STABILIZE, wanted, count, because), holds, None)
+
+
+def _holds(brakes: Brakes, since: Timestamp, largest: int, wanted: int) -> tuple[Hold, ...]:
+    """Return what keeps the count above what is wanted now; nothing on the way up."""
+    if wanted >= brakes.base:
+        return ()
+    if wanted >= largest:
+        return brakes.holds
+    until = Timestamp(since + brakes.delay)
+    left = format_duration(round(until - brakes.at))
+    ago = format_duration(round(brakes.at - since))
+    because = f"scale-down delay, {left} left: {largest} were wanted {ago} ago"
+    return (*brakes.holds, Hold(HoldReason.SCALE_DOWN_DELAY, until, because))
 
 
 def _down(

@@ -19,8 +19,9 @@ class KvCacheSection(Section):
         """Return the replicas that the KV cache in use, and soon in use, needs.
 
         Counts only while requests wait or are preempted: with offload, or with a prefix cache
-        kept warm, the cache is full on purpose and says nothing about load. What waits takes as
-        much as what runs does per request, at most as much again as all that runs.
+        kept warm, the cache is full on purpose and says nothing about load. What waits will take
+        its share of a full batch's usage, at most as much again as is in use. (Its share of the
+        running batch would say the same, but fall when more runs.)
         """
         metric = Metric.KV_CACHE_USAGE
         usages = [u for replica in view.serving if (u := replica.value(metric)) is not None]
@@ -34,7 +35,7 @@ class KvCacheSection(Section):
             return Demand(
                 "kvCache", None, f"usage {mean:.2f}, but nothing waits and nothing is preempted"
             )
-        waiting_share = min(1.0, view.waiting / view.running) if view.running > 0 else 1.0
+        waiting_share = min(1.0, view.waiting / (len(usages) * view.target))
         replicas = len(view.serving) * mean * (1.0 + waiting_share) / self.target
         return Demand(
             "kvCache",
