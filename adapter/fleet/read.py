@@ -15,7 +15,7 @@ from adapter.fleet.gaps import (
     wrong_model,
 )
 from adapter.fleet.histogram import Histogram, together
-from adapter.fleet.metrics import Metric
+from adapter.fleet.metrics import COUNTERS, Metric
 from adapter.fleet.pool import Pool, place_of, pool_of
 from adapter.fleet.reading import Gap, Rank, Reading
 from adapter.fleet.translate import ONCE_PER_PROCESS, Absent, Found, find, find_ttft, total
@@ -130,6 +130,11 @@ def _reading(pool: Pool, *, at: Timestamp, model: str | None) -> Reading:
     )
 
 
+_MAY_LACK_RANKS: Final = frozenset({*ONCE_PER_PROCESS, *COUNTERS, TTFT})
+"""A registry shows a counter only once it has counted: a rank without one has counted nothing.
+Growth still compares the same ranks only, so one that falls silent is not less work."""
+
+
 def _faults(there: Mapping[str, Present]) -> dict[str, str]:
     """Return why each metric that is there has no usable value for the replica as a whole."""
     labelled = {
@@ -147,7 +152,7 @@ def _fault(name: str, one: Present, labelled: set[str]) -> str:
     if one.faults:
         return "; ".join(one.faults[rank] for rank in sorted(one.faults))
     silent = labelled - one.ranks
-    if silent and name not in ONCE_PER_PROCESS and one.ranks != {""}:
+    if silent and name not in _MAY_LACK_RANKS and one.ranks != {""}:
         return f"rank {', '.join(sorted(silent))} does not report {one.matched}"
     return ""
 

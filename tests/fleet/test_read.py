@@ -132,6 +132,17 @@ def test_a_rank_that_does_not_report_a_metric_makes_it_unknown():
     assert "rank 1 does not report vllm:num_requests_waiting" in reading.missing[WAITING]
 
 
+def test_a_counter_that_a_rank_has_not_shown_yet_is_0_there_and_known():
+    """SGLang's registry shows a counter with its first count: rank 1 has decoded nothing yet."""
+    body = a_body(
+        'sglang:num_running_reqs{dp_rank="0",model_name="m"} 3',
+        'sglang:num_running_reqs{dp_rank="1",model_name="m"} 0',
+        'sglang:realtime_tokens_total{dp_rank="0",mode="decode",model_name="m"} 90',
+    )
+
+    assert reading_of(body).values[Metric.GENERATION_TOKENS] == 90
+
+
 def test_a_series_without_rank_label_stands_for_all_ranks():
     """SGLang counts tokens without dp_rank, vLLM rejections without engine."""
     body = a_body(
