@@ -109,7 +109,7 @@ def _policy_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     found = []
-    for directory, below, names in os.walk(path):
+    for directory, below, names in os.walk(path, onerror=_raise):
         below[:] = sorted(name for name in below if not name.startswith("."))
         found += [
             Path(directory, name)
@@ -117,6 +117,11 @@ def _policy_files(path: Path) -> list[Path]:
             if name.endswith((".yaml", ".yml")) and not name.startswith(".")
         ]
     return sorted(file for file in found if file.is_file())
+
+
+def _raise(error: OSError) -> None:
+    """Stop at a directory that cannot be listed: what is not read is not clean."""
+    raise error
 
 
 def _bounded(handle: BinaryIO) -> bytes:

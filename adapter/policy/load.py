@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from adapter.policy.codes import NOTHING_HERE, READ_DIFFERENTLY, SAME_NAME, WRON
 from adapter.policy.document import API_VERSION, KIND, Policy
 from adapter.policy.expected import dotted, listed
 from adapter.policy.finding import Code, Finding, Severity
-from adapter.policy.parse import Document, parse
+from adapter.policy.parse import MAX_FINDINGS, Document, parse
 from adapter.policy.scalars import YAML_1_1_BOOLEANS
 from adapter.policy.source_text import Place, SourceText, unreadable
 from adapter.policy.tree import Items, Keys, Node, Path, Scalar, node_at, plain, value_place
@@ -110,11 +111,9 @@ def _kind_of_other(root: Node | None) -> str | None:
     if not isinstance(root, Keys):
         return "a document that is no section"
     version, kind = (_text(root, key) for key in ("apiVersion", "kind"))
-    if version.partition("/")[0] == _GROUP or _resembles(kind):
+    if kind == KIND or version.partition("/")[0] == _GROUP or _holds_policies(root):
         return None
-    if not version and not kind and node_at(root, ("spec", "source")) is not None:
-        return None
-    if kind.endswith("List") and any(_resembles(_text(item, "kind")) for item in _items(root)):
+    if not version and (_resembles(kind) or node_at(root, ("spec", "source")) is not None):
         return None
     return kind or "a document without a kind"
 
@@ -123,14 +122,17 @@ def _resembles(kind: str) -> bool:
     return bool(difflib.get_close_matches(kind.lower(), [KIND.lower()], cutoff=0.85))
 
 
+def _holds_policies(root: Keys) -> bool:
+    """Return whether this is what ``kubectl get scalingpolicies -o yaml`` prints."""
+    items = node_at(root, ("items",))
+    inside = items.items if isinstance(items, Items) else ()
+    kinds = {_text(item, "kind") for item in inside}
+    return _text(root, "kind").endswith("List") and KIND in kinds
+
+
 def _text(root: Node, key: str) -> str:
     node = root.entry(key) if isinstance(root, Keys) else None
     return node.value.text if node is not None and isinstance(node.value, Scalar) else ""
-
-
-def _items(root: Keys) -> tuple[Node, ...]:
-    items = node_at(root, ("items",))
-    return items.items if isinstance(items, Items) else ()
 
 
 def _read(
@@ -139,7 +141,7 @@ def _read(
     root, findings = document.root, document.findings
     if not isinstance(root, Keys):
         return None, findings
-    if _items(root):
+    if _holds_policies(root):
         return None, (*findings, _policies_in_a_list(root, source))
     try:
         # Strict, and as JSON: what the API server accepts, neither more nor less.
@@ -147,7 +149,7 @@ def _read(
             json.dumps(plain(root)), strict=True, by_alias=True, by_name=False
         )
     except ValidationError as error:
-        return None, (*findings, *findings_of(error, root, source))
+        return None, (*findings, *islice(findings_of(error, root, source), MAX_FINDINGS))
     if findings:
         return None, findings
     return PlacedPolicy(policy, root, source), tuple(_read_differently(root, source))

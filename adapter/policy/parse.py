@@ -19,6 +19,8 @@ from adapter.policy.syntax import TEMPLATE_FIX, syntax_finding
 from adapter.policy.tree import Entry, Items, Keys, Node, Scalar
 
 MAX_DEPTH: Final = 64
+"""Documents of other kinds are read as well; theirs is the depth to allow for."""
+
 MAX_ALIASED_VALUES: Final = 10_000
 """What a document may stand for once its aliases are written out."""
 
@@ -75,7 +77,7 @@ class _RefusedError(Exception):
 
 
 class _Builder:
-    """Turns the events of one stream into trees; ``offset`` is the line the stream begins on."""
+    """Turns the events of one stream into trees; ``offset`` is the line before its first."""
 
     def __init__(self, source: SourceText, offset: int) -> None:
         self._source = source
@@ -184,7 +186,7 @@ class _Builder:
         key = self._node(event, depth + 1)
         if isinstance(key, Scalar):
             return key
-        braces = self._source.lines[key.place.line - 1].find("{{") >= 0
+        braces = "{{" in self._source.lines[key.place.line - 1]
         raise self._refused(
             event,
             SYNTAX,
@@ -223,7 +225,7 @@ class _Builder:
             place,
             READ_DIFFERENTLY,
             message=f"{text} is octal for kubectl and decimal for newer YAML readers",
-            fix=f"write {text.replace('_', '').lstrip('+-0') or '0'}",
+            fix=f'write it without the leading zero, or as "{text}" if it is text',
             severity=Severity.ERROR,
         )
 

@@ -10,6 +10,9 @@ from adapter.policy.finding import Code, Finding, Severity
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Four times what a ConfigMap can hold: large bundles pass, an accident does not."""
 
+MAX_SENTENCE: Final = 400
+"""The longest of our own sentences has half as many characters."""
+
 _LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """What the YAML reader counts as one line."""
 
@@ -45,7 +48,10 @@ class SourceText:
         note: str = "",
         severity: Severity | None = None,
     ) -> Finding:
-        """Return a finding at ``place``, as severe as its code unless said otherwise."""
+        """Return a finding at ``place``, as severe as its code unless said otherwise.
+
+        What the file itself put into the message is cut where it would fill a screen.
+        """
         line = min(place.line, len(self.lines))
         excerpt = self.lines[line - 1]
         column = min(place.column, len(excerpt) + 1)
@@ -55,12 +61,16 @@ class SourceText:
             column=column,
             code=code.id,
             severity=severity or code.severity,
-            message=message,
-            fix=fix,
+            message=_shortened(message),
+            fix=_shortened(fix),
             span=max(1, min(place.span, len(excerpt) + 1 - column)),
             excerpt=excerpt,
             note=note,
         )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_SENTENCE else f"{text[:MAX_SENTENCE]}…"
 
 
 def unreadable(text: str, file: str) -> Finding | None:

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from adapter.policy.finding import Severity
 from adapter.policy.load import check_together, read_files, read_policies
+from adapter.policy.parse import MAX_FINDINGS
+from adapter.policy.source_text import MAX_SENTENCE
 from tests.policy.build import (
     HEAD,
     REPLICAS,
@@ -398,6 +400,7 @@ def test_words_that_kubectl_takes_for_booleans_are_found_in_lists_and_labels():
         ("leadtime.dev/v1alpha1", "example.com/v1", "LT009", ""),
         ("kind: ScalingPolicy", "kind: Scalingpolicy", "LT009", "kind: ScalingPolicy"),
         ("kind: ScalingPolicy", "kind: Policy", "LT009", ""),
+        ("kind: ScalingPolicy", "kind: ScalingPolicyList", "LT009", "kind: ScalingPolicy"),
     ],
 )
 def test_what_is_almost_a_policy_is_not_passed_over(old, new, code, fix):
@@ -405,6 +408,14 @@ def test_what_is_almost_a_policy_is_not_passed_over(old, new, code, fix):
 
     assert finding.code == code
     assert finding.fix == fix
+
+
+def test_a_mistyped_kind_without_a_version_is_recognized():
+    text = a_policy().replace("apiVersion: leadtime.dev/v1alpha1\n", "")
+
+    missing, mistyped = findings(text.replace("ScalingPolicy", "ScallingPolicy"))
+
+    assert (missing.code, mistyped.code) == ("LT006", "LT009")
 
 
 def test_a_policy_without_its_two_first_lines_is_recognized():
@@ -428,6 +439,7 @@ def test_policies_inside_a_list_are_not_passed_over():
     "other",
     [
         HPA,
+        "apiVersion: workload.serving.volcano.sh/v1alpha1\nkind: AutoscalingPolicy\nspec: {}\n",
         "apiVersion: v1\nkind: List\nitems: [{kind: Pod}, 5]\n",
         "apiVersion: v1\nkind: PodList\nitems: {}\n",
         "apiVersion: v1\nkind: ConfigMap\ndata: !Ref x\n",
@@ -497,6 +509,14 @@ def test_a_policy_with_an_error_is_left_out_and_its_neighbours_are_not():
 
     assert [one.policy.metadata.name for one in placed] == ["code"]
     assert [finding.code for finding in found] == ["LT005", "LT001"]
+
+
+def test_what_a_file_holds_cannot_flood_the_screen():
+    """A thousand keys that no policy has, and one of a thousand characters."""
+    keys = [f"key{number}: 1" for number in range(1000)]
+
+    assert len(findings(a_policy(*keys))) == MAX_FINDINGS
+    assert len(the_finding(a_policy(f"{'k' * 1000}: 1")).message) == MAX_SENTENCE + 1
 
 
 def test_long_values_are_shown_short():

@@ -97,10 +97,10 @@ def test_numbers_that_some_readers_take_for_octal_are_refused(text):
     assert marked(finding) == text
 
 
-def test_an_octal_number_keeps_its_decimal_digits_in_the_fix():
+def test_a_leading_zero_is_met_with_both_that_may_be_meant():
     finding = the_finding(a_policy("standby: {floor: 0010}"))
 
-    assert finding.fix == "write 10"
+    assert finding.fix == 'write it without the leading zero, or as "0010" if it is text'
 
 
 @pytest.mark.parametrize("tag", ["!!float [1]", "!Ref x", "!!set {a}", "!!binary aGk="])

@@ -95,6 +95,15 @@ def test_every_key_has_a_meaning(path):
     assert re.fullmatch(r"[a-z][A-Za-z]*", path[-1])
 
 
+@pytest.mark.parametrize("path", [(), *every_path()], ids=".".join)
+def test_every_required_key_has_an_example(path):
+    """What is missing is asked for with a line to copy."""
+    section = section_of(schema_at(path))
+
+    for key in section.get("required", ()):
+        assert {"examples", "const"} & set(schema_at((*path, key)))
+
+
 def test_unknown_keys_are_refused_in_every_section():
     sections = [section_of(schema_at(path)) for path in ((), *every_path())]
     closed = [section for section in sections if "properties" in section]
