@@ -1,7 +1,7 @@
 """Policies as text and as values, for the tests of the controller."""
 
 from adapter.policy.document import Policy
-from adapter.policy.load import load_policies
+from adapter.policy.load import read_files
 
 
 def policy_text(name: str = "chat", *, namespace: str = "inference", top: int = 100) -> str:
@@ -22,5 +22,6 @@ spec:
 
 def a_policy(name: str = "chat", *, namespace: str = "inference", top: int = 100) -> Policy:
     """Return the same as a value."""
-    (policy,), _ = load_policies(policy_text(name, namespace=namespace, top=top), f"{name}.yaml")
-    return policy
+    text = policy_text(name, namespace=namespace, top=top)
+    (placed,), _ = read_files({f"{name}.yaml": text.encode()})
+    return placed.policy
