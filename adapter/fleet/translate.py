@@ -7,7 +7,7 @@ What is unknown has a reason.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -186,35 +186,50 @@ def _histograms(name: Name, source: Source, cells: _Cells, pool: Pool) -> Found[
     faults: dict[str, str] = {}
     for rank, parts in cells.items():
         try:
-            by_rank[rank] = _histogram(parts.values(), sums.get(rank, 0.0))
+            buckets = _merged([_histogram(counts) for counts in parts.values()])
+            by_rank[rank] = Histogram(buckets.bounds, buckets.counts, sums.get(rank, 0.0))
         except ValueError as error:
             faults[rank] = f"{error} in {name}"
     remarks = [] if sums.keys() >= cells.keys() else [f"{sum_series} is missing: read as 0 s"]
     layouts = {tuple(sorted(counts)) for parts in cells.values() for counts in parts.values()}
     if len(layouts) > 1:
         remarks.append(f"{name} has {len(layouts)} bucket layouts: read in the bounds they share")
+        by_rank, faults = _of_one_layout(by_rank, faults, name)
     return Found((name,), by_rank, faults, (*_remarks((name,), source), *remarks))
 
 
-def _histogram(parts: Iterable[Mapping[float, float]], seconds: float) -> Histogram:
-    """Return one rank's histogram.
+def _of_one_layout(
+    by_rank: dict[str, Histogram], faults: dict[str, str], name: Name
+) -> tuple[dict[str, Histogram], dict[str, str]]:
+    """Return ``by_rank``, or a fault for each rank when no bound is common to all of them."""
+    try:
+        _merged(list(by_rank.values()))
+    except ValueError as error:
+        return {}, {**faults, **dict.fromkeys(by_rank, f"{error} in {name}")}
+    return by_rank, faults
+
+
+def _merged(histograms: Sequence[Histogram]) -> Histogram:
+    """Return all ``histograms`` together.
 
     Raises:
-        ValueError: the buckets cannot be true, or have no bound in common but infinity.
+        ValueError: they share no bound but infinity: every quantile would be infinite.
     """
-    histograms = []
-    for counts in parts:
-        bounds = tuple(sorted(counts))
-        cumulative = tuple(counts[bound] for bound in bounds)
-        _check_buckets(bounds, cumulative)
-        histograms.append(Histogram(bounds, cumulative, 0.0))
     both = together(histograms)
     if both is None or len(both.bounds) < min(2, *(len(one.bounds) for one in histograms)):
         raise ValueError("bucket layouts without a common bound")
-    return Histogram(both.bounds, both.counts, seconds)
+    return both
+
+
+def _histogram(counts: Mapping[float, float]) -> Histogram:
+    bounds = tuple(sorted(counts))
+    cumulative = tuple(counts[bound] for bound in bounds)
+    _check_buckets(bounds, cumulative)
+    return Histogram(bounds, cumulative, 0.0)
 
 
 def _check_buckets(bounds: Sequence[float], counts: Sequence[float]) -> None:
+    """Raise ValueError with the reason when the buckets cannot be true."""
     if bounds[-1] != math.inf:
         raise ValueError("no +Inf bucket")
     if not all(0.0 <= count < math.inf for count in counts):

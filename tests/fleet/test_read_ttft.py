@@ -42,6 +42,20 @@ def test_ttft_of_two_bucket_layouts_is_read_in_the_bounds_they_share():
     assert (reading.ttft.bounds, reading.ttft.counts) == ((1.0, math.inf), (7, 8))
 
 
+def test_ttft_of_ranks_that_share_no_bound_is_unknown_and_not_infinite():
+    """Bounds .5 and 1: together only +Inf is left, whose every quantile is infinite."""
+    body = a_body(
+        *a_histogram(TTFT_NAME, 'engine="0",model_name="m",', le_0_5=1, inf=3),
+        *a_histogram(TTFT_NAME, 'engine="1",model_name="m",', le_1=5, inf=5),
+        'vllm:num_requests_waiting{model_name="m"} 1',
+    )
+
+    reading = reading_of(body)
+
+    assert reading.ttft is None
+    assert "without a common bound" in reading.missing["ttft"]
+
+
 def test_two_layouts_within_one_rank_warn():
     body = a_body(
         *a_histogram(TTFT_NAME, 'engine="0",model_name="m",x="a",', le_0_5=1, le_1=2, inf=3),
