@@ -24,7 +24,7 @@ def combine(demands: Sequence[Demand], view: View, *, base: int) -> Step:
         return Step(Stage.COMBINE, base, base, "no signal can say")
     if not known:
         busy = len(view.serving) - sum(work.in_flight == 0 for _, work in view.heard)
-        return Step(Stage.COMBINE, base, busy, f"no signal asks: {busy} replicas are busy")
+        return Step(Stage.COMBINE, base, max(1, busy), f"no signal asks: {busy} replicas are busy")
     largest, winner = max(known, key=lambda pair: pair[0])
     need = whole(largest)
     because = f"{winner.signal}: {winner.because}"
@@ -36,5 +36,5 @@ def combine(demands: Sequence[Demand], view: View, *, base: int) -> Step:
 
 
 def whole(replicas: float) -> int:
-    """Return fractional ``replicas`` rounded up."""
-    return math.ceil(replicas - GRAIN)
+    """Return ``replicas`` rounded up, at least 1: a pool at zero has no signal to wake on."""
+    return max(1, math.ceil(replicas - GRAIN))

@@ -67,7 +67,7 @@ def evaluate(
         valid_until=Timestamp(fleet.at + spec.stale_after),
         demands=demands,
         steps=(combined, spare, replaced, bridged, steady.step, limited.step, published),
-        holds=(*outage_holds(outage), *steady.holds),
+        holds=steady.holds if outage is None else outage_holds(outage, refusal),
         conditions=conditions(
             fleet, view, demands, outage=outage, refusal=refusal, limited=limited, shortage=short
         ),

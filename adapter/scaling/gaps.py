@@ -61,9 +61,9 @@ def through_outage(
     return Step(Stage.GAPS, need, held, f"{outage.lack}: {outage.detail}")
 
 
-def outage_holds(outage: Outage | None) -> tuple[Hold, ...]:
-    """Return the hold of the last good count, which ends with the staleness limit."""
-    if outage is None:
+def outage_holds(outage: Outage, refusal: str | None) -> tuple[Hold, ...]:
+    """Return the hold of the last good count; none once it is refused, which is its end."""
+    if refusal is not None:
         return ()
     return (Hold(HoldReason.METRICS_GAP, outage.until, f"{outage.lack}: {outage.detail}"),)
 

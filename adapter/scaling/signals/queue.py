@@ -43,18 +43,14 @@ class QueueSection(Section):
         if not view.answers:
             return Demand("queue", None, "no replica tells what it has in hand", blocks_down=True)
         heard, because = self._heard(view)
-        count = len(view.heard)
-        silent = len(view.silent)
+        count, silent = len(view.heard), len(view.silent)
         average = heard / count if count else 1.0
-        if silent:
-            because += f"; {silent} silent replicas as the average of {count}"
+        known = heard + self._replicas(view, view.elsewhere)
         return Demand(
             "queue",
-            heard + silent * average + self._replicas(view, view.elsewhere),
-            because,
-            floor=heard + silent * max(1.0, average) + self._replicas(view, view.elsewhere)
-            if silent
-            else None,
+            known + silent * average,
+            because + _rest(view),
+            floor=known + silent * max(1.0, average) if silent else None,
             evidence=_evidence(view),
         )
 
@@ -98,6 +94,19 @@ def target_in_flight(section: QueueSection | None, learned: float | None) -> flo
     if section is not None and section.target_in_flight != "auto":
         return section.target_in_flight
     return PRIOR_IN_FLIGHT if learned is None else learned
+
+
+def _rest(view: View) -> str:
+    """Return what the clause leaves out."""
+    notes = []
+    if view.elsewhere:
+        notes.append(f"and {view.elsewhere:g} in flight at replicas that do not serve")
+    if view.surplus:
+        notes.append(f"without {view.surplus:g} that wait at few")
+    if view.silent:
+        as_what = f"the average of {len(view.heard)}" if view.heard else "busy"
+        notes.append(f"{len(view.silent)} silent replicas as {as_what}")
+    return "".join(f"; {note}" for note in notes)
 
 
 def _evidence(view: View) -> dict[str, float]:
