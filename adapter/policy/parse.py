@@ -174,7 +174,7 @@ class _Builder:
             key = self._key(following, depth)
             value = self._node(next(self._events), depth + 1)
             if key.text == "<<" and key.plain:
-                merged = {**self._merged(key, value), **merged}
+                merged |= self._merged(key, value)
                 continue
             if key.text in own:
                 self._duplicate(key, own[key.text].key)

@@ -48,22 +48,21 @@ _OF_THE_API_SERVER: Final = frozenset(
 
 
 def findings_of(error: ValidationError, root: Keys, source: SourceText) -> Iterator[Finding]:
-    """Yield one finding for each thing that is wrong, however many ways pydantic counts it."""
-    judged: set[Path] = set()
+    """Yield a finding for each thing that is wrong.
+
+    Of a value that may be one of several kinds pydantic counts an error for each kind: the same
+    finding then comes several times.
+    """
     for problem in error.errors(include_url=False):
         path = existing(root, problem["loc"])
         if problem["type"] == "missing":
             yield _missing(root, path, key=str(problem["loc"][-1]), source=source)
         elif problem["type"] == "extra_forbidden":
             yield _unknown(root, path, source)
-        elif path not in judged:
-            # A value that may be one of several kinds is refused once for each kind.
-            judged.add(path)
-            cause = problem.get("ctx", {}).get("error")
-            if isinstance(cause, ContradictionError):
-                yield _contradiction(root, path, cause=cause, source=source)
-            else:
-                yield _wrong(root, path, source)
+        elif isinstance(cause := problem.get("ctx", {}).get("error"), ContradictionError):
+            yield _contradiction(root, path, cause=cause, source=source)
+        else:
+            yield _wrong(root, path, source)
 
 
 def _missing(root: Keys, path: Path, *, key: str, source: SourceText) -> Finding:

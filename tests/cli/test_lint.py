@@ -115,6 +115,7 @@ def test_a_directory_is_read_to_its_leaves_without_what_is_hidden(write, capsys)
     Path("d/p.yaml").symlink_to("..data/p.yaml")
     write("d/b/q.yml", WARNING.replace("chat", "q"))
     write("d/b/.draft.yaml", "a: [\n")
+    write("d/.git/p.yaml", "a: [\n")
     write("d/b/notes.txt", "a: [\n")
 
     code = main(["lint", "d"])

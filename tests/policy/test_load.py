@@ -100,10 +100,14 @@ def test_all_that_is_wrong_is_said_in_one_run_sorted_by_place():
         ("scaleDown: {onlyIdle: yes}", "onlyIdle is yes", "read alike", "onlyIdle: true"),
         ("scaleDown: {onlyIdle: Off}", "onlyIdle is Off", "read alike", "onlyIdle: false"),
         ('scaleDown: {onlyIdle: "true"}', 'onlyIdle is "true"', "in quotes", "onlyIdle: true"),
+        ("scaleDown: {onlyIdle: on}", "onlyIdle is on", "read alike", "onlyIdle: true"),
+        ("scaleDown: {onlyIdle: N}", "onlyIdle is N", "read alike", "onlyIdle: false"),
         ("scaleDown: {onlyIdle: 1}", "onlyIdle is 1, expected true or false", "", ""),
         ("signals: {queue: {headroom: 90}}", "headroom is 90", "not per cent", "headroom: 0.9"),
         ("signals: {queue: {headroom: 90%}}", "headroom is 90%", "per cent", "headroom: 0.9"),
         ("signals: {ttft: {quantile: 95}}", "above 0 and below 1", "per cent", "quantile: 0.95"),
+        ("signals: {ttft: {quantile: 1}}", "quantile is 1, expected a number above 0", "", ""),
+        ("signals: {queue: {headroom: 0}}", "headroom is 0, expected a number above 0", "", ""),
         ("signals: {ttft: {quantile: 100}}", "quantile is 100", "", ""),
         ('signals: {ttft: {quantile: "0.9"}}', 'is "0.9"', "in quotes", "quantile: 0.9"),
         ("signals: {kvCache: {target: 800}}", "target is 800", "", ""),
@@ -169,6 +173,12 @@ def test_label_values_are_text_as_in_kubernetes(value, shown, note, fix):
 
     assert finding.message == f"metadata.labels.team is {shown}, expected text"
     assert (finding.note, finding.fix) == (note, fix)
+
+
+def test_a_key_without_a_value_is_pointed_at_itself():
+    finding = the_finding(a_policy("staleAfter:"))
+
+    assert marked(finding) == "staleAfter"
 
 
 def test_minimum_zero_is_refused_with_the_reason():
