@@ -22,10 +22,11 @@ def learned_in_flight(known: float | None, view: View) -> float | None:
     """Return the requests in flight per replica at the onset of queueing; None before any queue.
 
     What teaches is a serving replica that had a queue in both of its last two readings: the
-    requests it ran then, the larger of the two. Warming, stalled and silent replicas teach
-    nothing.
+    requests it ran then, the larger of the two. Warming, stalled, silent and skewed replicas
+    teach nothing.
     """
-    lessons = [lesson for replica, _ in view.heard if (lesson := _lesson(replica)) is not None]
+    even = [replica for replica, work in view.heard if work.waiting <= view.skew_limit]
+    lessons = [lesson for replica in even if (lesson := _lesson(replica)) is not None]
     if not lessons:
         return known
     seen = max(1.0, median(running for running, _ in lessons))

@@ -299,6 +299,23 @@ def test_capacity_is_read_from_the_latest_queueing() -> None:
     assert view.flow.capacity == pytest.approx(10.0)
 
 
+def test_the_present_tick_does_not_change_a_capacity_that_is_known() -> None:
+    """Else one more waiting request could turn a slow tick into evidence, and ask for fewer."""
+    queued = RatePoint(Timestamp(T0 - 10.0), 10.0, 100.0, 100.0, 1, queued=True)
+
+    view = seen(pool(waiting=5, finished=200), state=ScalingState(rates=(queued,)))
+
+    assert view.flow is not None
+    assert view.flow.capacity == pytest.approx(10.0)
+
+
+def test_requests_that_were_given_up_are_no_negative_arrivals() -> None:
+    """25 aborts are counted nowhere (vllm#31503): the load does not fall below nothing."""
+    view = seen(pool(waiting=0, finished=0, grew=-25))
+
+    assert view.rates[0].arrived_requests == 0.0
+
+
 def test_a_burst_counts_at_once() -> None:
     """Arrivals are the larger of the last ten seconds' and the last minute's mean."""
     calm = tuple(
@@ -326,7 +343,7 @@ def test_the_target_is_configured_learned_or_the_prior() -> None:
     assert target_in_flight(None, None) == 16.0
 
 
-def queueing(running: float, *, waiting: float = 5, before: float = 5) -> FleetSnapshot:
+def queueing(running: float, *, waiting: float = 4, before: float = 5) -> FleetSnapshot:
     past = a_reading(at=T0 - 10.0, running=running, waiting=before)
     now = a_reading(running=running - 1, waiting=waiting)
     return a_fleet(a_replica("a", sample=now, previous=past), *serving(3, running=1))
@@ -346,11 +363,12 @@ def test_the_target_is_learned_from_replicas_that_have_a_queue() -> None:
     [
         queueing(40, before=0),
         queueing(40, waiting=0),
+        queueing(40, waiting=5),
         a_fleet(*serving(2, running=40, waiting=9)),
         a_fleet(a_replica("w", phase=Phase.WARMING, running=40, waiting=9)),
         a_fleet(*silent(2)),
     ],
-    ids=["queue just began", "queue is gone", "first reading", "warming", "silent"],
+    ids=["queue just began", "queue is gone", "skewed", "first reading", "warming", "silent"],
 )
 def test_who_teaches_nothing(fleet: FleetSnapshot) -> None:
     assert learned_in_flight(None, seen(fleet)) is None
