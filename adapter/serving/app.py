@@ -19,7 +19,7 @@ from adapter.serving.external_metrics import GROUP, VERSION
 from adapter.serving.external_metrics import discovery as documents
 from adapter.serving.external_metrics.accept import accepts_aggregated, check_accepts_json
 from adapter.serving.external_metrics.authn import RequestHeader, User, common_name
-from adapter.serving.external_metrics.authz import ALWAYS_ALLOWED_PATHS, Attributes, Gate
+from adapter.serving.external_metrics.authz import Attributes, Gate
 from adapter.serving.external_metrics.metric import metric_value_list
 from adapter.serving.external_metrics.status import (
     Status,
@@ -99,7 +99,7 @@ def _answered(access: Access | None) -> Middleware:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            if access is not None and request.path not in ALWAYS_ALLOWED_PATHS:
+            if access is not None:
                 await _admit(request, access)
             response = await _guarded(request, handler)
         except StatusError as error:

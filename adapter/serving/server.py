@@ -146,7 +146,6 @@ class _Connection(web.RequestHandler):
             loop=loop,
             access_log=None,  # type: ignore[arg-type]  # aiohttp's way to say "none"
             keepalive_timeout=IDLE,
-            lingering_time=0,
             max_headers=_MOST_HEADERS,
         )
         self._within = within

@@ -23,6 +23,7 @@ def test_the_front_proxys_headers_are_the_identity():
         ("X-Remote-Extra-Authentication.kubernetes.io%2fcredential-Id", "JTI=1"),
         ("x-remote-extra-scopes", "one"),
         ("X-Remote-Extra-Scopes", "two"),
+        ("X-Remote-Extra-%4Aob", "trainer"),
     )
 
     user = RequestHeader().identify(headers, "front-proxy-client")
@@ -32,6 +33,7 @@ def test_the_front_proxys_headers_are_the_identity():
         ("system:serviceaccounts", "system:authenticated"),
         "u-1",
         (
+            ("Job", ("trainer",)),
             ("authentication.kubernetes.io/credential-id", ("JTI=1",)),
             ("scopes", ("one", "two")),
         ),

@@ -94,10 +94,10 @@ def test_an_unknown_suffix_is_refused_in_gos_words(text: str):
 
 
 @pytest.mark.parametrize(
-    ("replicas", "milli"), [(0.0, 0), (6.2, 6200), (1.1, 1100), (6.20001, 6201), (7, 7000)]
+    ("replicas", "milli"), [(0.0, 0), (6.2, 6200), (2.007, 2007), (6.20001, 6201), (7, 7000)]
 )
 def test_a_fraction_of_a_replica_is_rounded_up_once(replicas: float, milli: int):
-    """1.1 times 1000 is 1100.0000000000002 in floats, and still 1100 milli."""
+    """2.007 times 1000 is a little more than 2007 in floats, and still 2007 milli."""
     assert to_milli(replicas) == milli
 
 

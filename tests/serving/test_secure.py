@@ -39,6 +39,18 @@ class Blocked(AllowListAuthorizer):
         return await super().allows(asked)
 
 
+class Noted(AllowListAuthorizer):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Attributes] = []
+
+    async def allows(self, asked: Attributes) -> bool:
+        self.asked.append(asked)
+        return await super().allows(asked)
+
+
 class Away:
     """An API server that does not answer."""
 
@@ -174,6 +186,23 @@ async def test_a_user_without_a_rule_is_told_which_rule(pki: Pki):
         'list resource "leadtime-desired-replicas" in API group "external.metrics.k8s.io" '
         'in the namespace "default"'
     )
+
+
+async def test_a_review_is_about_listing_the_metric_and_about_getting_a_path(pki: Pki):
+    """Contract §2.4: the verb is ``list`` although discovery says ``get``; the name lower-case."""
+    noted = Noted()
+    async with secure_server(a_board(chat=a_decision(7)), pki, authorizer=noted) as wire:
+        await wire.get(DESIRED.replace("leadtime", "LeadTime"), AS_HPA, context=pki.front_proxy())
+        await wire.get(API, AS_HPA, context=pki.front_proxy())
+
+    metric, path = noted.asked
+    assert (metric.verb, metric.namespace, metric.resource) == (
+        "list",
+        "default",
+        "leadtime-desired-replicas",
+    )
+    assert metric.user.groups == ("system:serviceaccounts", "system:authenticated")
+    assert (path.verb, path.path, path.resource) == ("get", API, "")
 
 
 async def test_a_review_that_fails_is_a_500_and_masters_pass(pki: Pki):

@@ -170,7 +170,9 @@ async def test_no_session_is_resumed(pki: Pki, version: ssl.TLSVersion):
     context = pki.front_proxy()
     context.minimum_version = context.maximum_version = version
 
-    def connect(port: int, session: ssl.SSLSession | None) -> tuple[bool | None, bytes, object]:
+    def connect(
+        port: int, session: ssl.SSLSession | None
+    ) -> tuple[bool | None, bytes, ssl.SSLSession | None]:
         with (
             socket.create_connection(("127.0.0.1", port)) as plain,
             context.wrap_socket(plain, server_hostname=SERVICE, session=session) as connection,
@@ -184,6 +186,8 @@ async def test_no_session_is_resumed(pki: Pki, version: ssl.TLSVersion):
 
     assert (first, second) == (b"HTTP/1.1 200", b"HTTP/1.1 200")
     assert reused is False
+    assert session is not None
+    assert not session.has_ticket
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
