@@ -147,6 +147,6 @@ class Decision:
 
     @property
     def because(self) -> str:
-        """Return the clause of the step that settled the number."""
+        """Return the clause of the step that settled the number; of the first when none did."""
         changed = [step for step in self.steps if step.before != step.after]
-        return (changed or list(self.steps))[-1].because if self.steps else ""
+        return (changed or list(self.steps[:1]))[-1].because if self.steps else ""

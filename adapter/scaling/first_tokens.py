@@ -34,10 +34,11 @@ def ttft_points(serving: Sequence[Replica], at: Timestamp) -> tuple[TtftPoint, .
     )
 
 
-def quantile(points: Sequence[TtftPoint], q: float) -> float | None:
-    """Return the ``q`` quantile of ``points``, which share a layout, in seconds; None of none."""
-    if not points:
-        return None
+def quantile(points: Sequence[TtftPoint], q: float) -> float:
+    """Return the ``q`` quantile in seconds of ``points``: at least one, all of one layout.
+
+    Beyond the last bucket it is ``inf``: more than we can say must not read as a small number.
+    """
     counts = tuple(map(sum, zip(*(point.counts for point in points), strict=True)))
     total = sum(point.sum_seconds for point in points)
-    return Histogram((*points[0].bounds, math.inf), counts, total).quantile(q)
+    return Histogram((*points[0].bounds, math.inf), counts, total).quantile(q) or 0.0

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from adapter.fleet.metrics import Metric
 from adapter.fleet.reading import Reading
 from adapter.fleet.snapshot import FleetSnapshot, Phase
 from adapter.fleet.units import Seconds, Timestamp
@@ -107,12 +108,53 @@ def test_a_rising_trend_is_projected_to_when_a_replica_would_serve() -> None:
 
 
 def test_a_falling_trend_asks_for_nothing() -> None:
-    points = [a_point(s, age=a) for s, a in ((7, 110), (7, 95), (3, 65), (3, 50), (0.9, 5))]
+    """6, 4, 3 s: beyond 2 s, and over by the time a replica would serve."""
+    half = a_histogram([7.0] * 5 + [3.0] * 5, bounds=BOUNDS)
+    between = TtftPoint(Timestamp(T0 - 85), BOUNDS, half.counts, half.sum_seconds, 4)
 
-    demand = asked(*points)
+    demand = asked(a_point(7.0, age=110), between, a_point(3.0, age=60))
 
-    assert demand.evidence["ttft_seconds"] > 2.0
+    assert demand.evidence == {"ttft_seconds": 4.0, "projected_ttft_seconds": 0.0}
     assert demand.replicas is None
+
+
+def test_what_is_over_is_over() -> None:
+    """Ninety seconds of misses, then half a minute within the objective."""
+    demand = asked(a_point(7.0, age=100, count=90), a_point(0.4, age=5, count=3))
+
+    assert demand.because == "p50 0.25 s, 0.25 s in 60 s: within 2 s"
+
+
+def a_flow(*, arriving: float) -> tuple[RatePoint, ...]:
+    """Return a minute of queueing at four replicas that finish ten requests a second each."""
+    return tuple(
+        RatePoint(Timestamp(T0 - age), 10.0, 10.0 * arriving, 400.0, 4, queued=True)
+        for age in (60, 50, 40, 30, 20, 10)
+    )
+
+
+@pytest.mark.parametrize(("arriving", "replicas"), [(36.0, None), (37.0, 8.0)])
+def test_late_first_tokens_of_a_backlog_that_is_worked_off_order_nothing(
+    arriving: float, replicas: float | None
+) -> None:
+    """They tell of when their requests came; 36/s over 40/s leave a tenth to work it off."""
+    now = [
+        a_replica(
+            f"p{n}",
+            sample=a_reading(
+                running=10, waiting=3, more={Metric.REQUESTS_FINISHED: arriving * 2.5}
+            ),
+            previous=a_reading(
+                at=T0 - 10.0, running=10, waiting=3, more={Metric.REQUESTS_FINISHED: 0}
+            ),
+        )
+        for n in range(4)
+    ]
+
+    demand = asked(a_point(7.0, age=10), fleet=a_fleet(*now), rates=a_flow(arriving=arriving))
+
+    assert demand.replicas == replicas
+    assert ("it is the backlog's past" in demand.because) is (replicas is None)
 
 
 def test_capacity_that_came_within_the_window_has_not_shown_yet() -> None:

@@ -21,6 +21,10 @@ MOST: Final = 2.0
 LOADED: Final = 0.5
 """In flight over target from which a slow first token is load rather than a long prompt."""
 
+KEEPS_UP: Final = 0.9
+"""Arrivals over what the fleet can finish, below which a queue is being worked off. A first token
+tells of the moment its request arrived: after a burst the late ones come when help is there."""
+
 SLICES: Final = 8
 """Parts of the window that the trend is drawn through: a tick alone has too few first tokens."""
 
@@ -46,35 +50,40 @@ class TtftSection(Section):
         Silence of this signal is no fault: nobody got a first token, or nobody asked for one.
         """
         points = _one_layout([p for p in view.first_tokens if 0 <= view.at - p.at < self.window])
-        seen = quantile(points, self.quantile)
-        if seen is None:
+        if not points:
             never = view.unserved("ttft")
-            because = (
-                "the engine exports no time to first token"
-                if never
-                else f"no first token in {self.window:g} s"
-            )
+            quiet = f"no first token in {self.window:g} s"
+            because = "the engine exports no time to first token" if never else quiet
             return Demand("ttft", None, because, unserved=never)
+        seen = self._seen(points, view)
         projected = self._projected(points, seen, view)
-        evidence = {"ttft_seconds": seen, "projected_ttft_seconds": projected}
         said = (
             f"p{100 * self.quantile:g} {_seconds(seen)}, {_seconds(projected)} in {view.lead:g} s"
         )
+        numbers = {"ttft_seconds": seen, "projected_ttft_seconds": projected}
+        evidence = {name: number for name, number in numbers.items() if math.isfinite(number)}
         if projected <= self.objective:
             because = f"{said}: within {self.objective:g} s"
-            return Demand("ttft", None, because, evidence=_finite(evidence))
-        load = view.in_flight / (view.target * len(view.serving)) if view.serving else 0.0
-        if load < LOADED and not view.queued_lately:
-            because = f"{said}, but {load:.0%} of the target in flight: long prompts, not load"
-            return Demand("ttft", None, because, evidence=_finite(evidence))
+            return Demand("ttft", None, because, evidence=evidence)
+        excuse = _excuse(view)
+        if excuse:
+            return Demand("ttft", None, f"{said}, but {excuse}", evidence=evidence)
         ratio = min(projected / self.objective, MOST)
         serving = min(point.serving for point in points)
         return Demand(
             "ttft",
             serving * ratio,
             f"{said}, objective {self.objective:g} s: {serving} serving x {ratio:.2f}",
-            evidence=_finite(evidence),
+            evidence=evidence,
         )
+
+    def _seen(self, points: Sequence[TtftPoint], view: View) -> float:
+        """Return the quantile of the window, or of its last quarter where that is better.
+
+        What is over is over: a long window remembers an hour that no replica cures any more.
+        """
+        newest = [point for point in points if view.at - point.at < self.window / 4]
+        return min(quantile(part, self.quantile) for part in (points, newest) if part)
 
     def _projected(self, points: Sequence[TtftPoint], seen: float, view: View) -> float:
         """Return the quantile one lead time ahead, in seconds; ``seen`` where there is no trend."""
@@ -82,11 +91,7 @@ class TtftSection(Section):
         slices: dict[int, list[TtftPoint]] = {}
         for point in points:
             slices.setdefault(int((view.at - point.at) / width), []).append(point)
-        line = [
-            (-width * age, level)
-            for age, part in slices.items()
-            if (level := quantile(part, self.quantile)) is not None
-        ]
+        line = [(-width * age, quantile(part, self.quantile)) for age, part in slices.items()]
         if any(math.isinf(level) for _, level in line):
             return seen
         slope = trend(line)
@@ -123,9 +128,21 @@ def _one_layout(points: Sequence[TtftPoint]) -> list[TtftPoint]:
     return [point for point in points if point.bounds == layout]
 
 
+def _excuse(view: View) -> str:
+    """Return why slow first tokens are no lack of replicas; empty when they are."""
+    load = view.in_flight / (view.target * len(view.serving)) if view.serving else 0.0
+    if load < LOADED and not view.queued_lately:
+        return f"{load:.0%} of the target in flight: long prompts, not load"
+    if view.flow is None or not view.flow.settled:
+        return ""
+    supply = view.flow.capacity * len(view.serving)
+    if view.flow.arriving > KEEPS_UP * supply:
+        return ""
+    return (
+        f"{view.flow.arriving:.3g} requests/s arrive and {supply:.3g} can be served: "
+        f"it is the backlog's past"
+    )
+
+
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if math.isfinite(value) else "beyond the last bucket"
-
-
-def _finite(evidence: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in evidence.items() if math.isfinite(value)}
