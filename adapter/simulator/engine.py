@@ -1,14 +1,10 @@
-"""One inference engine on virtual time: continuous batching, step by step where it matters.
+"""One continuously batching engine, step by step; stretches without news in closed form.
 
-The law of one step, fitted to real vLLM logs within 1 % (evaluation.md section 2.2): decoding
-``n`` sequences with ``C`` tokens of context while computing ``p`` prompt tokens takes
-
-    kappa * (b*n + c*C + max(a, e + alpha*p) + beta * sum((s+p)^2 - s^2))
-
-The scheduler is vLLM V1's: decodes first, then the prompts under way, then new requests while
-the token budget, the batch and the KV cache have room; when the cache is full the latest arrival
-is preempted and recomputed. Steps without a prompt are alike, so a stretch of them is taken at
-once in closed form: about two events a request instead of hundreds of steps.
+A step computes one token of every decoding sequence, and as much of the prompts that wait as fits
+in a batch. While nobody arrives, finishes or runs out of KV cache, steps differ only in the
+context that grows, so their sum is a formula, and a request costs a few events and not hundreds.
+The scheduler is vLLM V1's: decodes first, then prompts under way, then new ones in order; a batch
+that outgrows the KV cache loses its latest request, which recomputes later what it had.
 """
 
 import heapq
@@ -16,20 +12,18 @@ import math
 from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from adapter.fleet.histogram import Histogram
-from adapter.fleet.units import Seconds, Timestamp
+from adapter.fleet.units import Timestamp
 from adapter.simulator.presets import EnginePreset
 
 TTFT_BOUNDS: Final = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75),
-    *(1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0, math.inf),
+    *(1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0),
 )
-"""vLLM's own bounds since 0.8.5, in seconds."""
-
-ADMISSION_SHARE: Final = 0.99
-"""How full the KV cache may be when a request is let in."""
+"""vLLM's buckets since 0.8.5, in seconds, without the last, infinite one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,292 +34,363 @@ class Request:
     prompt_tokens: int
     output_tokens: int
     cached_tokens: int = 0
-    """The part of the prompt that the prefix cache holds: it is not computed."""
+    """Of the prompt, found in the prefix cache; the last token is computed in any case."""
 
     first_token_at: Timestamp | None = None
     finished_at: Timestamp | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Totals:
-    """What the engine has done since it started: the counters of its ``/metrics``."""
+    """What an engine has done since it started: the counters of its ``/metrics``."""
 
-    prompt_tokens: int = 0
-    cached_prompt_tokens: int = 0
-    generation_tokens: int = 0
-    requests: int = 0
-    preemptions: int = 0
-    steps: int = 0
-    request_seconds: float = 0.0
-    queue_seconds: float = 0.0
+    prompt_tokens: int
+    """Of requests whose first token came, those from the cache included."""
 
+    cached_prompt_tokens: int
+    generation_tokens: int
+    requests: int
+    """That finished."""
 
-@dataclass(slots=True, eq=False)
-class _Sequence:
-    """A request inside the engine."""
+    preemptions: int
+    steps: int
+    request_seconds: float
+    """From arrival to the last token, of those that finished."""
 
-    request: Request
-    order: int
-    scheduled_at: float | None = None
-    generated: int = 0
-    computed: int = 0
-    """Tokens of the prompt (and of what is recomputed) that are in the KV cache."""
-
-    joined: int = 0
-    """The engine's decode counter when it began to decode."""
-
-    @property
-    def prefill(self) -> int:
-        """Return the tokens to have in the cache before the next one can be generated."""
-        return self.request.prompt_tokens + self.generated
-
-    @property
-    def remaining(self) -> int:
-        return self.request.output_tokens - self.generated
+    queue_seconds: float
+    """From arrival until a step took them up, of those that finished."""
 
 
 class SimulatedEngine:
-    """Takes requests in order of arrival and works whenever it is told what time it is.
+    """Takes requests in the order of submission, and works until it is told to stop.
 
-    ``advance(until)`` begins every step whose start lies before ``until``; a step is not
-    divided, so the last one may end a little after. Results do not depend on how often or in
-    which strides it is called.
+    Nothing is random, and results do not depend on how often ``advance`` is called: a step that
+    would end later than asked for has not happened, but what it takes up has left the queue.
     """
 
     def __init__(self, preset: EnginePreset, *, started_at: float = 0.0) -> None:
+        """Begin idle at ``started_at``, with nothing in any cache."""
         self.preset = preset
-        self.totals = Totals()
+        self._law = _Law.of(preset)
         self._now = started_at
+        self._arriving: deque[_Sequence] = deque()
         self._waiting: deque[_Sequence] = deque()
-        self._prefilling: list[_Sequence] = []
+        self._prefilling: deque[_Sequence] = deque()
         self._decoding: list[tuple[int, int, _Sequence]] = []
-        self._decoded = 0
+        """A heap: the step at whose end it has its last token, its serial, the sequence."""
+
+        self._step = 0
         self._context = 0
+        """KV cache tokens of the decoding sequences."""
+
         self._reserved = 0
-        self._arrivals = 0
-        self._ttft_counts = [0] * len(TTFT_BOUNDS)
+        """KV cache tokens set aside for the prompts under way."""
+
+        self._submitted = 0
+        self._promised = 0
+        """Tokens to compute for all that was submitted, what preemption throws away included."""
+
+        self._computed = 0
+        """Prompt tokens computed."""
+
+        self._generated = 0
+        self._prompts = 0
+        self._cached = 0
+        self._finished = 0
+        self._preempted = 0
+        self._request_seconds = 0.0
+        self._queue_seconds = 0.0
         self._ttft_seconds = 0.0
-        self._finished: list[Request] = []
+        self._ttft = [0] * (len(TTFT_BOUNDS) + 1)
 
     @property
     def running(self) -> int:
-        """Return the requests in the batch."""
-        return len(self._prefilling) + len(self._decoding)
+        """Return how many requests are in the batch."""
+        return len(self._decoding) + len(self._prefilling)
 
     @property
     def waiting(self) -> int:
-        """Return the requests that wait for the batch, preempted ones included."""
+        """Return how many requests found no room, preempted ones included."""
         return len(self._waiting)
 
     @property
     def in_flight(self) -> int:
-        """Return running and waiting together."""
-        return self.running + self.waiting
+        """Return how many requests it holds, with those that came during the present step."""
+        return self.running + len(self._waiting) + len(self._arriving)
 
     @property
     def kv_usage(self) -> float:
         """Return the share of the KV cache in use, 0..1."""
-        return min(1.0, (self._context + self._reserved) / self.preset.kv_tokens)
+        return (self._context + self._reserved) / self.preset.kv_tokens
 
     @property
     def outstanding_tokens(self) -> int:
         """Return the tokens still to compute and to generate: what a work-aware router weighs."""
-        queued = sum(s.prefill + s.remaining for s in self._waiting)
-        started = sum(s.prefill - s.computed + s.remaining for s in self._prefilling)
-        return queued + started + sum(finish - self._decoded for finish, _, _ in self._decoding)
+        return self._promised - self._computed - self._generated
 
     @property
     def ttft(self) -> Histogram:
-        """Return the time to first token since the start, as its ``/metrics`` has it."""
-        counts, below = [], 0
-        for count in self._ttft_counts:
-            below += count
-            counts.append(float(below))
-        return Histogram(TTFT_BOUNDS, tuple(counts), self._ttft_seconds)
+        """Return the time to first token since the start, in vLLM's buckets."""
+        counts = tuple(float(count) for count in accumulate(self._ttft))
+        return Histogram((*TTFT_BOUNDS, math.inf), counts, self._ttft_seconds)
+
+    @property
+    def totals(self) -> Totals:
+        """Return the counters as they are now."""
+        return Totals(
+            prompt_tokens=self._prompts,
+            cached_prompt_tokens=self._cached,
+            generation_tokens=self._generated,
+            requests=self._finished,
+            preemptions=self._preempted,
+            steps=self._step,
+            request_seconds=self._request_seconds,
+            queue_seconds=self._queue_seconds,
+        )
 
     def submit(self, request: Request) -> None:
-        """Take a request; call in order of arrival."""
-        self._waiting.append(_Sequence(request, self._arrivals, computed=0))
-        self._arrivals += 1
+        """Take ``request`` in behind all others, from when it arrived or from now on.
+
+        Raises:
+            ValueError: it asks for nothing, or for more than the engine can hold.
+        """
+        prompt, output, cached = request.prompt_tokens, request.output_tokens, request.cached_tokens
+        if not (0 <= cached <= prompt and prompt > 0 and output > 0):
+            raise ValueError(f"{request}: expected tokens in and out, and no more cached than in")
+        if prompt + output > self.preset.admissible_tokens:
+            raise ValueError(
+                f"{request}: {self.preset.name} holds {self.preset.admissible_tokens} tokens; "
+                "leave it out, as a real engine refuses it, or take a preset with more kv_tokens"
+            )
+        self._submitted += 1
+        sequence = _Sequence(request, self._submitted)
+        self._arriving.append(sequence)
+        self._promised += prompt - sequence.computed + output
 
     def advance(self, until: float) -> list[Request]:
-        """Work until ``until`` and return the requests that finished, in order."""
-        self._finished = []
-        while self._now < until and self._awake(until):
-            if self._prefilling or self._admissible():
-                self._mixed_step()
+        """Run every step that ends by ``until``, and return who finished, in order."""
+        finished: list[Request] = []
+        while True:
+            self._admit()
+            if self._prefilling:
+                if not self._mixed_step(until, finished):
+                    return finished
+            elif self._decoding:
+                if not self._decode(until, finished):
+                    return finished
+            elif self._arriving and self._arriving[0].request.arrived_at <= until:
+                self._now = max(self._now, self._arriving[0].request.arrived_at)
             else:
-                self._decode_stretch(until)
-        return self._finished
+                self._now = max(self._now, until)
+                return finished
 
-    def _awake(self, until: float) -> bool:
-        """Go to the next moment with work; False when there is none before ``until``."""
-        if self._prefilling or self._decoding:
+    def _admit(self) -> None:
+        """Take up what has arrived and has room.
+
+        Twice at one moment is once: a step that ends too late is planned again by the next call.
+        The tokens of the step itself count, so what was just preempted does not fit.
+        """
+        arriving, waiting = self._arriving, self._waiting
+        while arriving and arriving[0].request.arrived_at <= self._now:
+            waiting.append(arriving.popleft())
+        if not waiting:
+            return
+        preset, prefilling, count = self.preset, self._prefilling, len(self._decoding)
+        seats = preset.max_num_seqs - count - len(prefilling)
+        room = preset.admissible_tokens - self._context - self._reserved - count
+        budget = preset.max_num_batched_tokens - count
+        budget -= sum(sequence.need - sequence.computed for sequence in prefilling)
+        while waiting and seats > 0 and budget > 0 and waiting[0].need <= room:
+            sequence = waiting.popleft()
+            prefilling.append(sequence)
+            seats -= 1
+            room -= sequence.need
+            budget -= sequence.need - sequence.computed
+            self._reserved += sequence.need
+            if sequence.taken_at is None:
+                sequence.taken_at = self._now
+
+    def _mixed_step(self, until: float, finished: list[Request]) -> bool:
+        """Run the step that begins now, prompts included; return False if it ends too late."""
+        count = len(self._decoding)
+        if self._context + self._reserved + count > self.preset.kv_tokens:
+            self._preempt()
             return True
-        if not self._waiting or self._waiting[0].request.arrived_at >= until:
-            self._now = until
+        law, budget = self._law, self.preset.max_num_batched_tokens - count
+        tokens = squares = 0
+        for sequence in self._prefilling:
+            chunk = min(sequence.need - sequence.computed, budget - tokens)
+            squares += chunk * (2 * sequence.computed + chunk)
+            tokens += chunk
+        end = (
+            self._now
+            + law.sequence * count
+            + law.context * self._context
+            + max(law.least, law.prefill + law.token * tokens)
+            + law.square * squares
+        )
+        if end > until:
             return False
-        self._now = max(self._now, self._waiting[0].request.arrived_at)
+        self._pass(end, 1)
+        self._leave(finished)
+        self._computed += tokens
+        self._fill(tokens, finished)
         return True
 
-    def _admissible(self) -> bool:
-        """Return whether the head of the queue may join the batch now."""
-        if not self._waiting or self.running >= self.preset.max_num_seqs:
-            return False
-        head = self._waiting[0]
-        if head.request.arrived_at > self._now:
-            return False
-        used = self._context + self._reserved
-        room = ADMISSION_SHARE * self.preset.kv_tokens - used
-        return head.prefill <= room or used == 0
+    def _decode(self, until: float, finished: list[Request]) -> bool:
+        """Run steps until somebody finishes, comes or is in the way; return False if none ends."""
+        law, count = self._law, len(self._decoding)
+        room = self.preset.kv_tokens - self._context
+        steps = min(self._decoding[0][0] - self._step, room // count)
+        if not steps:
+            self._preempt()
+            return True
+        first = law.least + law.sequence * count + law.context * self._context
+        growth = law.context * count
+        end = self._now + steps * first + growth * (steps * (steps - 1) / 2)
+        limit = until
+        if self._arriving and not self._waiting:
+            limit = min(until, self._arriving[0].request.arrived_at)
+        if end > limit:
+            steps = _steps_within(limit - self._now, first, growth)
+            end = self._now + steps * first + growth * (steps * (steps - 1) / 2)
+            if end < limit:
+                end += first + growth * steps
+                steps += 1
+            if end > until:
+                steps -= 1
+                end -= first + growth * steps
+            if not steps:
+                return False
+        self._pass(end, steps)
+        self._leave(finished)
+        return True
 
-    def _mixed_step(self) -> None:
-        """Compute prompt tokens within the budget while every decoding sequence takes a step."""
-        law = self.preset
-        decoding = len(self._decoding)
-        budget = law.max_num_batched_tokens - decoding
-        computed, quadratic = 0, 0.0
-        done: list[_Sequence] = []
-        for sequence in self._scheduled(budget):
-            size = min(budget - computed, sequence.prefill - sequence.computed)
-            before = sequence.computed
-            sequence.computed += size
-            computed += size
-            quadratic += float(sequence.computed**2 - before**2)
-            if sequence.computed == sequence.prefill:
-                done.append(sequence)
-        self._now += law.step_seconds(decoding, self._context, computed, quadratic)
-        self._tick(1)
-        for sequence in done:
-            self._prefilling.remove(sequence)
-            self._first_token(sequence)
-        self._make_room()
+    def _pass(self, end: float, steps: int) -> None:
+        """Let time pass until ``end``, with a token for every decoding sequence in each step."""
+        tokens = steps * len(self._decoding)
+        self._now = end
+        self._step += steps
+        self._context += tokens
+        self._generated += tokens
 
-    def _scheduled(self, budget: int) -> list[_Sequence]:
-        """Return the prompts of this step: those under way, then new ones while there is room."""
-        left = budget
-        chosen: list[_Sequence] = []
-        for sequence in self._prefilling:
-            if left <= 0:
-                return chosen
-            chosen.append(sequence)
-            left -= sequence.prefill - sequence.computed
-        while left > 0 and self._admissible():
-            sequence = self._waiting.popleft()
-            if sequence.scheduled_at is None:
-                sequence.scheduled_at = self._now
-            sequence.computed = min(sequence.request.cached_tokens, sequence.prefill - 1)
-            self._reserved += sequence.prefill
-            self._prefilling.append(sequence)
-            chosen.append(sequence)
-            left -= sequence.prefill - sequence.computed
-        return chosen
+    def _leave(self, finished: list[Request]) -> None:
+        """Let those go that have all their tokens."""
+        decoding, step = self._decoding, self._step
+        while decoding and decoding[0][0] == step:
+            sequence = heapq.heappop(decoding)[2]
+            request = sequence.request
+            self._context -= request.prompt_tokens + request.output_tokens - 1
+            self._finish(sequence)
+            finished.append(request)
 
-    def _first_token(self, sequence: _Sequence) -> None:
-        """Let a computed prompt yield its token and decode on."""
+    def _fill(self, tokens: int, finished: list[Request]) -> None:
+        """Give ``tokens`` to the prompts in their order; a whole one yields its next token."""
+        while tokens:
+            sequence = self._prefilling[0]
+            chunk = min(sequence.need - sequence.computed, tokens)
+            tokens -= chunk
+            sequence.computed += chunk
+            if sequence.computed < sequence.need:
+                return
+            self._prefilling.popleft()
+            self._reserved -= sequence.need
+            self._generated += 1
+            if not sequence.generated:
+                self._first_token(sequence)
+            sequence.generated += 1
+            left = sequence.request.output_tokens - sequence.generated
+            if left:
+                self._context += sequence.need
+                heapq.heappush(self._decoding, (self._step + left, sequence.serial, sequence))
+            else:
+                self._finish(sequence)
+                finished.append(sequence.request)
+
+    def _first_token(self, sequence: "_Sequence") -> None:
         request = sequence.request
-        self._reserved -= sequence.prefill
-        at = Timestamp(self._now + self.preset.api_seconds)
-        if request.first_token_at is None:
-            request.first_token_at = at
-            self.totals.prompt_tokens += request.prompt_tokens
-            self.totals.cached_prompt_tokens += min(request.cached_tokens, request.prompt_tokens)
-            waited = at - request.arrived_at
-            self._ttft_counts[bisect_left(TTFT_BOUNDS, waited)] += 1
-            self._ttft_seconds += waited
-        sequence.generated += 1
-        self.totals.generation_tokens += 1
-        if sequence.remaining <= 0:
-            self._finish(sequence)
-            return
-        sequence.joined = self._decoded
-        self._context += sequence.prefill
-        finish = self._decoded + sequence.remaining
-        heapq.heappush(self._decoding, (finish, sequence.order, sequence))
+        request.first_token_at = Timestamp(self._now + self.preset.api_seconds)
+        seconds = request.first_token_at - request.arrived_at
+        self._ttft_seconds += seconds
+        self._ttft[bisect_left(TTFT_BOUNDS, seconds)] += 1
+        self._prompts += request.prompt_tokens
+        self._cached += sequence.cached
 
-    def _decode_stretch(self, until: float) -> None:
-        """Take as many like steps as come before the next event, in closed form."""
-        n = len(self._decoding)
-        law = self.preset
-        first = law.step_seconds(n, self._context, 0, 0.0)
-        growth = law.kappa * law.c * n
-        steps = self._decoding[0][0] - self._decoded
-        steps = min(steps, max(1, (law.kv_tokens - self._context) // n))
-        steps = min(steps, _steps_within(self._next_event(until) - self._now, first, growth))
-        self._now += steps * first + growth * (steps * (steps - 1) / 2)
-        self._tick(steps)
-        self._make_room()
+    def _finish(self, sequence: "_Sequence") -> None:
+        request, preset = sequence.request, self.preset
+        writing = preset.api_seconds + preset.token_seconds * request.output_tokens
+        request.finished_at = Timestamp(self._now + writing)
+        self._finished += 1
+        self._request_seconds += request.finished_at - request.arrived_at
+        if sequence.taken_at is not None:
+            self._queue_seconds += sequence.taken_at - request.arrived_at
 
-    def _next_event(self, until: float) -> float:
-        """Return when the batch may change from outside: an arrival, or the end of the call."""
-        if self._waiting and self.running < self.preset.max_num_seqs:
-            arrival = self._waiting[0].request.arrived_at
-            if arrival > self._now:
-                return min(until, arrival)
-        return until
-
-    def _tick(self, steps: int) -> None:
-        """Let every decoding sequence have ``steps`` more tokens; the finished ones leave."""
-        grown = steps * len(self._decoding)
-        self._context += grown
-        self.totals.generation_tokens += grown
-        self.totals.steps += steps
-        self._decoded += steps
-        while self._decoding and self._decoding[0][0] <= self._decoded:
-            sequence = heapq.heappop(self._decoding)[2]
-            self._leave(sequence)
-            self._finish(sequence)
-
-    def _leave(self, sequence: _Sequence) -> None:
-        """Take a decoding sequence's tokens out of the cache, and count what it generated."""
-        tokens = self._decoded - sequence.joined
-        self._context -= sequence.prefill + tokens
-        sequence.generated += tokens
-
-    def _finish(self, sequence: _Sequence) -> None:
-        request, law = sequence.request, self.preset
-        overhead = law.api_seconds + law.token_seconds * request.output_tokens
-        request.finished_at = Timestamp(self._now + overhead)
-        self.totals.requests += 1
-        self.totals.request_seconds += request.finished_at - request.arrived_at
-        self.totals.queue_seconds += (sequence.scheduled_at or self._now) - request.arrived_at
-        self._finished.append(request)
-
-    def _make_room(self) -> None:
-        """Preempt the latest arrivals until the next step fits the cache; one always runs on."""
-        while self._over_full() and len(self._decoding) > 1:
-            entry = max(self._decoding, key=lambda entry: entry[1])
+    def _preempt(self) -> None:
+        """Put the latest request back at the head of the queue, without its KV cache."""
+        entry = max(self._decoding, key=lambda entry: entry[1])
+        begun = max(self._prefilling, key=lambda sequence: sequence.serial, default=entry[2])
+        if begun.serial > entry[1]:
+            sequence = begun
+            self._prefilling.remove(sequence)
+            self._reserved -= sequence.need
+        else:
+            sequence = entry[2]
             self._decoding.remove(entry)
             heapq.heapify(self._decoding)
-            sequence = entry[2]
-            self._leave(sequence)
-            sequence.computed = 0
-            self._waiting.appendleft(sequence)
-            self.totals.preemptions += 1
+            sequence.generated = sequence.request.output_tokens - (entry[0] - self._step)
+            sequence.need = sequence.request.prompt_tokens + sequence.generated
+            sequence.computed = sequence.need
+            self._context -= sequence.need - 1
+        self._preempted += 1
+        self._promised += sequence.computed
+        sequence.computed = sequence.cached
+        self._promised -= sequence.computed
+        self._waiting.appendleft(sequence)
 
-    def _over_full(self) -> bool:
-        needed = self._context + self._reserved + len(self._decoding)
-        return needed > self.preset.kv_tokens
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """A preset's law of one step, with the overhead multiplied in."""
+
+    least: float
+    sequence: float
+    context: float
+    prefill: float
+    token: float
+    square: float
+
+    @classmethod
+    def of(cls, preset: EnginePreset) -> "_Law":
+        least = max(preset.a, preset.e)
+        parts = (least, preset.b, preset.c, preset.e, preset.alpha, preset.beta)
+        return cls(*(preset.kappa * part for part in parts))
+
+
+class _Sequence:
+    """A request inside an engine."""
+
+    __slots__ = ("cached", "computed", "generated", "need", "request", "serial", "taken_at")
+
+    def __init__(self, request: Request, serial: int) -> None:
+        self.request = request
+        self.serial = serial
+        self.need = request.prompt_tokens
+        """Tokens that the KV cache must hold before the next one can be generated."""
+
+        self.cached = min(request.cached_tokens, request.prompt_tokens - 1)
+        self.computed = self.cached
+        """The part of them that it holds."""
+
+        self.generated = 0
+        """As of the latest time that it was not decoding."""
+
+        self.taken_at: float | None = None
 
 
 def _steps_within(seconds: float, first: float, growth: float) -> int:
-    """Return how many steps begin within ``seconds``, at least one.
+    """Return how many steps end within ``seconds``, or one too few or too many by rounding.
 
     The first takes ``first`` seconds, each further one ``growth`` more than the one before.
     """
-    if growth <= 0:
-        return max(1, math.ceil(seconds / first))
-    slope = first - growth / 2
-    root = (math.sqrt(slope * slope + 2 * growth * seconds) - slope) / growth
-    return max(1, math.ceil(root))
-
-
-def isolated_ttft(preset: EnginePreset, prompt_tokens: int) -> Seconds:
-    """Return the time to first token of a request that has the engine to itself."""
-    engine = SimulatedEngine(preset)
-    request = Request(Timestamp(0.0), prompt_tokens, 1)
-    engine.submit(request)
-    engine.advance(math.inf)
-    if request.first_token_at is None:
-        raise AssertionError("an idle engine serves what it is given")
-    return Seconds(request.first_token_at)
+    half = first - growth / 2
+    return int(2 * seconds / (half + math.sqrt(half * half + 2 * growth * seconds)))

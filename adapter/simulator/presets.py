@@ -1,9 +1,12 @@
-"""Engines whose step law is known: the parameters, and where each set comes from."""
+"""Engines whose step law is known, and load times: the numbers, and where each comes from."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from adapter.fleet.units import Seconds
+
+_ADMISSION_SHARE: Final = 0.99
 
 _KERNELS: Final = "aiconfigurator 0.12 grid for vLLM 0.24, fitted"
 _LOG: Final = "fitted to a real vLLM 0.19 request log of LLMServingSim 2.0"
@@ -48,6 +51,30 @@ class EnginePreset:
 
     source: str
 
+    def __post_init__(self) -> None:
+        """Refuse what no engine starts with, or what would never end.
+
+        Raises:
+            ValueError: says which field, and what it may be.
+        """
+        if not 0 < self.max_num_seqs <= self.max_num_batched_tokens:
+            raise ValueError(
+                f"preset {self.name}: max_num_seqs is {self.max_num_seqs}, expected 1 to "
+                f"max_num_batched_tokens ({self.max_num_batched_tokens})"
+            )
+        if self.kv_tokens < 1:
+            raise ValueError(f"preset {self.name}: kv_tokens is {self.kv_tokens}, expected 1 up")
+        for field in ("a", "b", "c", "e", "alpha", "beta", "kappa", "api_seconds", "token_seconds"):
+            value = getattr(self, field)
+            least = "above 0" if field in ("a", "kappa") else "0 or more"
+            if not math.isfinite(value) or value < 0 or (value == 0 and least == "above 0"):
+                raise ValueError(f"preset {self.name}: {field} is {value}, expected {least}")
+
+    @property
+    def admissible_tokens(self) -> int:
+        """Return how much of the KV cache new requests may fill, so that others can grow."""
+        return math.floor(_ADMISSION_SHARE * self.kv_tokens)
+
     def step_seconds(self, n: int, context: int, prompt: int, quadratic: float) -> float:
         """Return how long a step takes with ``n`` decoding sequences and ``prompt`` tokens."""
         base = max(self.a, self.e + self.alpha * prompt) if prompt else self.a
@@ -77,8 +104,18 @@ PRESETS: Final = (
         beta=1.64e-9, kv_tokens=484_016, source=f"{_KERNELS}; KV from BLIS (30,251 blocks)",
     ),
     EnginePreset(
+        name="llama-3.1-70b-8xh100", a=9.9e-3, b=23.2e-6, c=14.0e-9, e=7.0e-3, alpha=37.9e-6,
+        beta=0.41e-9, kv_tokens=1_300_000,
+        source=f"{_KERNELS}; KV calculated: 8 GPUs x 72 GB - 141 GB of weights, 320 KiB a token",
+    ),
+    EnginePreset(
+        name="qwen3-32b-fp8-h100", a=23.2e-3, b=58e-6, c=53.4e-9, e=10.6e-3, alpha=57.7e-6,
+        beta=1.44e-9, kv_tokens=140_000,
+        source=f"{_KERNELS}; KV calculated: 72 GB - 34 GB of weights, 256 KiB a token",
+    ),
+    EnginePreset(
         name="llama-3.1-8b-rtx4090", a=18.0e-3, b=19.4e-6, c=160e-9, e=4.1e-3, alpha=96e-6,
-        beta=0.0, kv_tokens=41_408, max_num_seqs=256, max_num_batched_tokens=2048, kappa=1.0,
+        beta=0.0, kv_tokens=41_408, max_num_seqs=128, max_num_batched_tokens=2048, kappa=1.0,
         source=_LOG,
     ),
     EnginePreset(
@@ -92,7 +129,16 @@ PRESETS: Final = (
         source=f"{_LOG}; the KV cache was not binding",
     ),
 )  # fmt: skip
-"""By name; the first that fits an experiment, not a recommendation."""
+"""What was measured, not what is recommended; ``leadtime fit-engine`` makes one from a log."""
+
+LOAD_SECONDS: Final = {
+    "warm": Seconds(20.0),
+    "fast": Seconds(60.0),
+    "typical": Seconds(240.0),
+    "slow": Seconds(600.0),
+}
+"""Mean load times: weights in host memory; local disk and compile cache; pulled and compiled; new
+node, image and object store. From public measurements (evaluation.md section 5)."""
 
 
 def preset(name: str) -> EnginePreset:
