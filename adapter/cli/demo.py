@@ -53,7 +53,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Play, print what came of it, and return the exit code."""
     # aiohttp, pydantic and rich take longer to load than `leadtime demo --help` may.
-    from adapter.cli.demonstration.play import Options, play_on_terminal  # noqa: PLC0415 - above
+    from adapter.cli.demonstration.play import Options, play_on_terminal
 
     speed = arguments.speed or min(FASTEST, STORY_SECONDS / arguments.seconds)
     options = Options(arguments.seconds, speed, seed=arguments.seed, port=arguments.port)

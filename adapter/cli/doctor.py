@@ -46,10 +46,10 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read once, print what was found, and return the exit code."""
     # aiohttp takes longer to load than `leadtime doctor --help` may.
-    from adapter.fleet.engines import ENGINES  # noqa: PLC0415 - see above
-    from adapter.fleet.read import read_exposition  # noqa: PLC0415
-    from adapter.fleet.reading import Gap  # noqa: PLC0415
-    from adapter.sources.clock import SystemClock  # noqa: PLC0415
+    from adapter.fleet.engines import ENGINES
+    from adapter.fleet.read import read_exposition
+    from adapter.fleet.reading import Gap
+    from adapter.sources.clock import SystemClock
 
     engine, place = arguments.engine, arguments.engine_metrics
     known = ["auto", *(dialect.engine for dialect in ENGINES)]
@@ -88,10 +88,10 @@ def _body(place: str) -> "bytes | Gap":
 
 
 async def _scraped(url: str) -> "bytes | Gap":
-    from adapter.fleet.assemble import Target  # noqa: PLC0415 - after the others in run
-    from adapter.fleet.units import Seconds  # noqa: PLC0415
-    from adapter.sources.clock import SystemClock  # noqa: PLC0415
-    from adapter.sources.scrape import Scraper  # noqa: PLC0415
+    from adapter.fleet.assemble import Target
+    from adapter.fleet.units import Seconds
+    from adapter.sources.clock import SystemClock
+    from adapter.sources.scrape import Scraper
 
     async with Scraper(SystemClock()) as scraper:
         return await scraper.fetch(Target(uid=url, name=url, url=url), Seconds(TIMEOUT_SECONDS))

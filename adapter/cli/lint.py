@@ -51,10 +51,10 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check every path, print what was found, and return the exit code."""
     # pydantic and yaml take longer to load than `leadtime lint --help` may.
-    from adapter.cli.output import render  # noqa: PLC0415 - see above
-    from adapter.policy.lint import CODES, lint  # noqa: PLC0415
-    from adapter.policy.load import read_files  # noqa: PLC0415
-    from adapter.policy.reference import lint_page  # noqa: PLC0415
+    from adapter.cli.output import render
+    from adapter.policy.lint import CODES, lint
+    from adapter.policy.load import read_files
+    from adapter.policy.reference import lint_page
 
     if arguments.codes:
         sys.stdout.write(lint_page(CODES))
@@ -126,7 +126,7 @@ def _raise(error: OSError) -> None:
 
 def _bounded(handle: BinaryIO) -> bytes:
     """Return the content, cut one byte past the limit that the reader refuses."""
-    from adapter.policy.source_text import MAX_BYTES  # noqa: PLC0415 - after the others in run
+    from adapter.policy.source_text import MAX_BYTES
 
     return handle.read(MAX_BYTES + 1)
 

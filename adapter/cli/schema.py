@@ -33,8 +33,8 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the schema."""
     # pydantic takes longer to load than `leadtime schema --help` may.
-    from adapter.policy.reference import policy_page  # noqa: PLC0415 - see above
-    from adapter.policy.schema import schema_text  # noqa: PLC0415
+    from adapter.policy.reference import policy_page
+    from adapter.policy.schema import schema_text
 
     sys.stdout.write(policy_page() if arguments.output == "markdown" else schema_text())
     return 0

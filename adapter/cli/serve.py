@@ -94,17 +94,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace) -> int:
     # aiohttp, pydantic and yaml take longer to load than `leadtime serve --help` may.
-    from adapter.cli.output import as_text  # noqa: PLC0415 - see above
-    from adapter.controller.board import Board  # noqa: PLC0415
-    from adapter.controller.supervisor import Supervisor, World  # noqa: PLC0415
-    from adapter.serving.app import create_app  # noqa: PLC0415
-    from adapter.serving.server import serve  # noqa: PLC0415
-    from adapter.serving.telemetry import Meters  # noqa: PLC0415
-    from adapter.sources.clock import SystemClock  # noqa: PLC0415
-    from adapter.sources.opening import LocalSources  # noqa: PLC0415
-    from adapter.sources.policy_files import PolicyDirectory  # noqa: PLC0415
-    from adapter.sources.scrape import Scraper  # noqa: PLC0415
-    from adapter.sources.state_file import MemoryStates, StateFiles  # noqa: PLC0415
+    from adapter.cli.output import as_text
+    from adapter.controller.board import Board
+    from adapter.controller.supervisor import Supervisor, World
+    from adapter.serving.app import create_app
+    from adapter.serving.server import serve
+    from adapter.serving.telemetry import Meters
+    from adapter.sources.clock import SystemClock
+    from adapter.sources.opening import LocalSources
+    from adapter.sources.policy_files import PolicyDirectory
+    from adapter.sources.scrape import Scraper
+    from adapter.sources.state_file import MemoryStates, StateFiles
 
     told = _Told()
     clock, board = SystemClock(), Board()
@@ -132,9 +132,9 @@ async def _serve(options: argparse.Namespace) -> int:
 
 def _secured(options: argparse.Namespace, clock: "Clock") -> "tuple[ServerTls, Access]":
     """Return the listener's TLS, and who may ask behind it."""
-    from adapter.serving.app import Access  # noqa: PLC0415 - after the others in _serve
-    from adapter.serving.external_metrics import authn, authz  # noqa: PLC0415
-    from adapter.serving.tls import ServerTls, TlsFiles  # noqa: PLC0415
+    from adapter.serving.app import Access
+    from adapter.serving.external_metrics import authn, authz
+    from adapter.serving.tls import ServerTls, TlsFiles
 
     tls = ServerTls(TlsFiles(options.tls_cert, options.tls_key, options.requestheader_ca))
     readers = authz.HPA_IDENTITIES | set(options.allow_user)
