@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import add, lt, sub
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +29,24 @@ class Histogram:
         Cumulative counts at a shared bound add up exactly, so layouts of two releases mix
         without a wrong count; only resolution is lost, down to "more than we can say".
         """
+        sum_seconds = self.sum_seconds + other.sum_seconds
+        if self.bounds == other.bounds:
+            return Histogram(self.bounds, tuple(map(add, self.counts, other.counts)), sum_seconds)
         shared = self._at_bounds_of(other)
         others = other._at_bounds_of(self)
         counts = tuple(shared[bound] + others[bound] for bound in shared)
-        return Histogram(tuple(shared), counts, self.sum_seconds + other.sum_seconds)
+        return Histogram(tuple(shared), counts, sum_seconds)
 
     def minus(self, earlier: "Histogram") -> "Histogram | None":
         """Return what was observed since ``earlier``, or None after a reset or a new layout."""
-        if self.bounds != earlier.bounds:
+        if self.bounds != earlier.bounds or self.fell_since(earlier):
             return None
-        counts = tuple(a - b for a, b in zip(self.counts, earlier.counts, strict=True))
-        if any(count < 0 for count in counts):
-            return None
+        counts = tuple(map(sub, self.counts, earlier.counts))
         return Histogram(self.bounds, counts, max(0.0, self.sum_seconds - earlier.sum_seconds))
+
+    def fell_since(self, earlier: "Histogram") -> bool:
+        """Return whether a count is lower than in ``earlier``, of the same layout: a reset."""
+        return self.bounds == earlier.bounds and any(map(lt, self.counts, earlier.counts))
 
     def quantile(self, q: float) -> float | None:
         """Return the ``q`` quantile in seconds, or None without an observation.

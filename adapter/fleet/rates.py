@@ -90,12 +90,12 @@ def _restarted(now: Reading, before: Reading) -> bool:
 def _fell(now: Reading, before: Reading, rank: str) -> bool:
     latest, earlier = now.ranks[rank], before.ranks[rank]
     for metric, value in latest.values.items():
-        counted = metric in COUNTERS and _comparable(now, before, metric)
-        if counted and value < earlier.values.get(metric, value):
+        fell = value < earlier.values.get(metric, value)
+        if fell and metric in COUNTERS and _comparable(now, before, metric):
             return True
     if latest.ttft is None or earlier.ttft is None or not _comparable(now, before, _TTFT):
         return False
-    return latest.ttft.bounds == earlier.ttft.bounds and latest.ttft.minus(earlier.ttft) is None
+    return latest.ttft.fell_since(earlier.ttft)
 
 
 def _ranks_with(reading: Reading, metric: Metric) -> list[str]:
