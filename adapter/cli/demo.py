@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import sys
 from typing import Any, Final
 
 _EPILOG: Final = """\
@@ -24,7 +25,13 @@ exit codes:
 FINE, FOUND = 0, 1
 
 STORY_SECONDS: Final = 2400.0
+"""What is played unless a speed is given: long enough for a morning and its evening."""
+
 FASTEST: Final = 120.0
+"""At this speed a tick every 5 s of fleet time leaves 40 ms for scraping and deciding."""
+
+PATIENCE: Final = 1.0
+"""Wall seconds beyond those asked for, so that a hiccup does not cost the story its end."""
 
 
 def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
@@ -54,15 +61,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Play, print what came of it, and return the exit code."""
     # aiohttp, pydantic and rich take longer to load than `leadtime demo --help` may.
     from adapter.cli.demonstration.play import Options, play_on_terminal
+    from adapter.fleet.units import Seconds
 
     speed = arguments.speed or min(FASTEST, STORY_SECONDS / arguments.seconds)
-    options = Options(arguments.seconds, speed, seed=arguments.seed, port=arguments.port)
+    options = Options(
+        length=Seconds(arguments.seconds * speed),
+        speed=speed,
+        patience=arguments.seconds + PATIENCE,
+        seed=arguments.seed,
+        port=arguments.port,
+    )
     report = play_on_terminal(options)
     if arguments.output == "json":
         print(json.dumps(report.document(), indent=2))
-    else:
+    elif report.served:
         print(report.text())
-    return FINE if report.served else FOUND
+    if report.problem:
+        print(f"leadtime demo: {report.problem}", file=sys.stderr)
+        return FOUND
+    return FINE
 
 
 def _positive(text: str) -> float:

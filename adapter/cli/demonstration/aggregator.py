@@ -31,7 +31,7 @@ class AggregatedMetric:
 
     def __init__(self, url: str, *, trust: ssl.SSLContext, server_name: str) -> None:
         """``server_name`` is what the aggregator insists on: always ``SERVICE.NAMESPACE.svc``."""
-        self._url, self._trust, self._server_name = url, trust, server_name
+        self.url, self._trust, self._server_name = url, trust, server_name
         self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
         self.reads = 0
         self.failed_reads = 0
@@ -59,11 +59,11 @@ class AggregatedMetric:
             return _values(*await self._get())
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self.failed_reads += 1
-            raise SourceError(f"{str(error) or type(error).__name__} (GET {self._url})") from error
+            raise SourceError(f"{str(error) or type(error).__name__} (GET {self.url})") from error
 
     async def _get(self) -> tuple[int, Any]:
         async with self._session.get(
-            self._url, headers=_HEADERS, ssl=self._trust, server_hostname=self._server_name
+            self.url, headers=_HEADERS, ssl=self._trust, server_hostname=self._server_name
         ) as answer:
             return answer.status, await answer.json()
 

@@ -131,7 +131,8 @@ class Deployment:
 
     def _unwanted(self, count: int) -> tuple[Pod, ...]:
         """Return the ``count`` pods that go first."""
-        order = sorted(self._active(), key=lambda pod: (pod.phase is Phase.SERVING, -pod.since))
+        newest_first = reversed(self._active())
+        order = sorted(newest_first, key=lambda pod: (pod.phase is Phase.SERVING, -pod.since))
         return tuple(order[: max(0, count)])
 
     def _new_pod(self, now: Timestamp) -> Pod:
@@ -147,6 +148,7 @@ class Deployment:
 
     async def _serve(self, pod: Pod, now: Timestamp) -> None:
         pod.phase, pod.since = Phase.SERVING, now
+        pod.engine.advance(self._clock.now())  # it begins here, whatever waits for it already
         await pod.face.open()
 
     def _stop(self, pod: Pod) -> None:

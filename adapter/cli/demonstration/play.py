@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from rich.console import Console
 
@@ -14,15 +13,13 @@ from adapter.cli.demonstration import scene
 from adapter.cli.demonstration.aggregator import AggregatedMetric
 from adapter.cli.demonstration.deployment import Deployment
 from adapter.cli.demonstration.moment import Moment
-from adapter.cli.demonstration.product import Product, product
+from adapter.cli.demonstration.product import product
 from adapter.cli.demonstration.report import Report
 from adapter.cli.demonstration.screen import Screen, screen_for
 from adapter.cli.demonstration.users import Users
 from adapter.cli.demonstration.wire import SERVER_NAME
 from adapter.controller.board import Board, PolicyKey
 from adapter.fleet.units import Seconds, Timestamp
-from adapter.serving.app import METRIC
-from adapter.serving.external_metrics.metric import DESIRED, POLICY_LABEL
 from adapter.simulator.clock import SharedClock
 from adapter.simulator.hpa import HpaController
 from adapter.simulator.starts import LoadTimes
@@ -34,6 +31,9 @@ STEP: Final = Seconds(1.0)
 HPA_PHASE: Final = Seconds(7.0)
 """When the HPA syncs first: in a cluster nothing aligns it with the adapter's ticks."""
 
+_GLANCE: Final = 0.005
+"""Wall seconds between two looks for the first decision."""
+
 _KEY: Final = PolicyKey(scene.NAMESPACE, scene.NAME)
 
 
@@ -41,20 +41,18 @@ _KEY: Final = PolicyKey(scene.NAMESPACE, scene.NAME)
 class Options:
     """What the command line asks for."""
 
-    seconds: float
-    """Wall seconds to play."""
+    length: Seconds
+    """Fleet time to play."""
 
     speed: float
-    """Fleet seconds in a wall second."""
+    """Fleet seconds in a wall second at the most; ``inf`` does not wait."""
 
-    seed: int
-    port: int
+    patience: float
+    """Wall seconds after which it ends, however far it came."""
+
+    seed: int = 1
+    port: int = 0
     """Where the adapter serves; 0 takes a free one."""
-
-    @property
-    def length(self) -> Seconds:
-        """Return the fleet time to play."""
-        return Seconds(self.seconds * self.speed)
 
 
 def play_on_terminal(options: Options) -> Report:
@@ -63,8 +61,8 @@ def play_on_terminal(options: Options) -> Report:
 
     async def played() -> Report:
         title = (
-            f"leadtime demo: {options.length / 60:.0f} min of a fleet in {options.seconds:.0f} s, "
-            f"a 70B model that takes about {scene.LOAD_TIME:.0f} s to load"
+            f"{options.length / 60:.0f} min of a 70B fleet, {options.speed:.0f} times as fast; "
+            f"a replica takes about {scene.LOAD_TIME:.0f} s to load"
         )
         wall = asyncio.get_running_loop().time
         with screen_for(Console(stderr=True), title, wall) as screen:
@@ -74,7 +72,7 @@ def play_on_terminal(options: Options) -> Report:
 
 
 async def play(options: Options, screen: Screen) -> Report:
-    """Play for as many wall seconds as asked for, and return what came of it.
+    """Play to the end or to the end of patience, and return what came of it.
 
     Raises:
         ListenError: the port cannot be had.
@@ -90,16 +88,22 @@ async def play(options: Options, screen: Screen) -> Report:
     async with (
         contextlib.aclosing(deployment),
         product(deployment, clock=clock, port=options.port) as adapter,
-        _metric(adapter) as metric,
+        AggregatedMetric(
+            adapter.metric_url, trust=adapter.aggregator, server_name=SERVER_NAME
+        ) as metric,
     ):
         await deployment.open(scene.FIRST_REPLICAS)
         hpa = HpaController(scene.HPA, metric=metric, target=deployment, clock=clock)
         morning = _Morning(options, clock, deployment, board=adapter.board, hpa=hpa, screen=screen)
         wall = asyncio.get_running_loop().time
         begun = wall()
-        async with _meanwhile(clock.run(), adapter.supervisor.run(), _sync(hpa, clock)):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(options.seconds):
+        with contextlib.suppress(TimeoutError):
+            async with (
+                asyncio.timeout(options.patience),
+                meanwhile(adapter.supervisor.run(), _sync(hpa, clock)),
+            ):
+                await morning.first_decision()
+                async with meanwhile(clock.run()):
                     await morning.run()
         return morning.report(metric, wall=Seconds(wall() - begun))
 
@@ -123,6 +127,11 @@ class _Morning:
         self._users = Users(arrivals, begin=clock.now(), deployment=deployment)
         self._moments: list[Moment] = []
         self._pod_seconds = 0.0
+
+    async def first_decision(self) -> None:
+        """Wait for it before time moves, so that every play begins alike."""
+        while self._board.find(_KEY).decision is None:
+            await asyncio.sleep(_GLANCE)
 
     async def run(self) -> None:
         """Play to the end."""
@@ -173,18 +182,13 @@ async def _sync(hpa: HpaController, clock: SharedClock) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _meanwhile(*jobs: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def meanwhile(*jobs: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run ``jobs`` while the context is open; one that fails ends it, and is raised."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(job) for job in jobs]
-        yield
-        for task in tasks:
-            task.cancel()
-
-
-def _metric(adapter: Product) -> AggregatedMetric:
-    path = METRIC.format(namespace=scene.NAMESPACE, metric=DESIRED)
-    query = urlencode({"labelSelector": f"{POLICY_LABEL}={scene.NAME}"})
-    return AggregatedMetric(
-        f"{adapter.address}{path}?{query}", trust=adapter.aggregator, server_name=SERVER_NAME
-    )
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+            yield
+            for task in tasks:
+                task.cancel()
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed

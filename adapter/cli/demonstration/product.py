@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from adapter.cli.demonstration import scene
 from adapter.cli.demonstration.wire import throw_away_pki
@@ -13,9 +14,10 @@ from adapter.controller.ports import Clock, FleetSource
 from adapter.controller.supervisor import Supervisor, World
 from adapter.fleet.units import Seconds
 from adapter.policy.document import Policy
-from adapter.serving.app import Access, create_app
+from adapter.serving.app import METRIC, Access, create_app
 from adapter.serving.external_metrics.authn import RequestHeader
 from adapter.serving.external_metrics.authz import AllowListAuthorizer, Gate
+from adapter.serving.external_metrics.metric import DESIRED, POLICY_LABEL
 from adapter.serving.server import Address, serve
 from adapter.serving.telemetry import Meters
 from adapter.serving.tls import ServerTls
@@ -38,6 +40,16 @@ class Product:
     address: Address
     aggregator: ssl.SSLContext
     """The client side of a front proxy that it trusts."""
+
+    serving_ca: bytes
+    """PEM; what anybody needs to talk to it, and no reason for it to believe them."""
+
+    @property
+    def metric_url(self) -> str:
+        """Return where the HPA of the demo's policy finds its metric."""
+        path = METRIC.format(namespace=scene.NAMESPACE, metric=DESIRED)
+        query = urlencode({"labelSelector": f"{POLICY_LABEL}={scene.NAME}"})
+        return f"{self.address}{path}?{query}"
 
 
 @contextlib.asynccontextmanager
@@ -62,7 +74,7 @@ async def product(pods: Targets, *, clock: Clock, port: int) -> AsyncIterator[Pr
         application = create_app(board, clock=clock, meters=meters, access=access)
         served = serve(application, host="127.0.0.1", port=port, tls=tls)
         address = await stack.enter_async_context(served)
-        yield Product(supervisor, board, address, wire.aggregator)
+        yield Product(supervisor, board, address, wire.aggregator, wire.serving_ca)
 
 
 class _PodSources:

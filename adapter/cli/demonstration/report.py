@@ -13,7 +13,7 @@ class Report:
     """The results of one play; every number is counted, none is assumed."""
 
     moments: tuple[Moment, ...]
-    """Every tick, in order; at least one."""
+    """Every tick, in order."""
 
     first_replicas: int
     judged: int
@@ -46,9 +46,14 @@ class Report:
         return self.good / self.judged if self.judged else None
 
     @property
-    def max_desired(self) -> int:
-        """Return the highest count that was wanted."""
-        return max(moment.decision.desired for moment in self.moments)
+    def max_desired(self) -> int | None:
+        """Return the highest count that was wanted; None without a tick."""
+        return max((moment.decision.desired for moment in self.moments), default=None)
+
+    @property
+    def final_desired(self) -> int | None:
+        """Return the count that was wanted last; None without a tick."""
+        return self.moments[-1].decision.desired if self.moments else None
 
     @property
     def served(self) -> bool:
@@ -60,10 +65,20 @@ class Report:
         return {
             "ticks": len(self.moments),
             "maxDesired": self.max_desired,
-            "finalDesired": self.moments[-1].decision.desired,
+            "finalDesired": self.final_desired,
             "sloAttainment": None if self.attainment is None else round(self.attainment, 4),
             "decisions": [_entry(moment) for moment in self.moments],
         }
+
+    @property
+    def problem(self) -> str:
+        """Return why nothing was shown; empty when the main job was done."""
+        if self.served:
+            return ""
+        return (
+            f"the HPA never read a count in {self.wall:.1f} s; give it more --seconds, and if that "
+            f"does not help, run 'leadtime --debug demo' and report what it says"
+        )
 
     def text(self) -> str:
         """Return the report for people."""
@@ -71,7 +86,7 @@ class Report:
             "served in time": self._attainment_text(),
             "replicas": (
                 f"{self.first_replicas} at first, {self.max_desired} wanted at the most, "
-                f"{self.moments[-1].decision.desired} at the end; "
+                f"{self.final_desired} at the end; "
                 f"{self.started} started, {self.stopped} stopped"
             ),
             "replica-hours": self._hours_text(),
@@ -89,7 +104,7 @@ class Report:
 
     def _hours_text(self) -> str:
         """Compare with the fleet that the peak needs, standing there all the time."""
-        static = self.max_desired * self.played
+        static = (self.max_desired or 0) * self.played
         saved = 1 - self.pod_seconds / static
         return (
             f"{self.pod_seconds / 3600:.2f}; {self.max_desired} replicas all the time would be "

@@ -108,14 +108,23 @@ class LiveTable:
             self._draw()
 
     def _draw(self) -> None:
-        table = Table(title=self._title, title_justify="left", box=None, pad_edge=False)
+        latest = self._latest
+        why = f"why: {latest.why}" if latest else "no decision yet"
+        table = Table(
+            title=self._title,
+            title_justify="left",
+            caption=why,
+            caption_justify="left",
+            box=None,
+            pad_edge=False,
+        )
         for heading in _HEADINGS[:-1]:
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column(_HEADINGS[-1], overflow="ellipsis", no_wrap=True, ratio=1)
         for moment in self._changes:
-            table.add_row(*cells(moment), style="dim")
-        if self._latest is not None:
-            table.add_row(*cells(self._latest), style="bold")
+            if moment is not latest:
+                table.add_row(*cells(moment)[:-1], style="dim")
+        if latest is not None:
+            table.add_row(*cells(latest)[:-1], style="bold")
         self._live.update(table, refresh=True)
 
 

@@ -24,6 +24,7 @@ class Wire:
 
     server: TlsFiles
     aggregator: ssl.SSLContext
+    serving_ca: bytes
 
 
 @contextlib.contextmanager
@@ -42,7 +43,7 @@ def throw_away_pki() -> Iterator[Wire]:
         aggregator.load_cert_chain(
             *_written(Path(folder), "client", front_proxy.client(FRONT_PROXY))
         )
-        yield Wire(TlsFiles(certificate, key, client_ca), aggregator)
+        yield Wire(TlsFiles(certificate, key, client_ca), aggregator, serving.certificate)
 
 
 def _written(folder: Path, name: str, pair: Pair) -> tuple[Path, Path]:

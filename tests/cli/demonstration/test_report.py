@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 from adapter.scaling.decision import Hold, HoldReason
 from tests.cli.demonstration.build import T0, a_moment, a_report
@@ -68,3 +69,13 @@ def test_the_summary_says_when_the_machine_was_too_busy():
 def test_the_main_job_is_done_when_the_hpa_read_a_count():
     assert a_report(reads=2, failed_reads=1).served
     assert not a_report(reads=2, failed_reads=2).served
+
+
+def test_a_play_too_short_for_any_count_says_so_instead_of_a_summary():
+    """No tick at all: null in the document, a sentence for people, no traceback."""
+    nothing = replace(a_report(reads=0, failed_reads=0, wall=0.2), moments=())
+
+    assert nothing.document()["maxDesired"] is None
+    assert nothing.document()["finalDesired"] is None
+    assert nothing.problem.startswith("the HPA never read a count in 0.2 s; give it more --seconds")
+    assert a_report().problem == ""

@@ -87,4 +87,4 @@ def test_a_table_that_never_saw_a_moment_leaves_the_terminal_in_order():
     with LiveTable(console, "leadtime demo", Wall()):
         pass
 
-    assert "why" in console.file.getvalue()
+    assert "no decision yet" in console.file.getvalue()
