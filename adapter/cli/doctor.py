@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from adapter.fleet.engines import ENGINES
     from adapter.fleet.read import read_exposition
     from adapter.fleet.reading import Gap
+    from adapter.policy.address import shown_address
     from adapter.sources.clock import SystemClock
 
     engine, place = arguments.engine, arguments.engine_metrics
@@ -66,7 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(body, Gap):
         return _print_gap(body, arguments.output, code=UNUSABLE)
     found = read_exposition(
-        body, engine=engine, model=arguments.model, at=SystemClock().now(), target=place
+        body,
+        engine=engine,
+        model=arguments.model,
+        at=SystemClock().now(),
+        target=shown_address(place),
     )
     if isinstance(found, Gap):
         return _print_gap(found, arguments.output, code=FOUND)
@@ -90,11 +95,13 @@ def _body(place: str) -> "bytes | Gap":
 async def _scraped(url: str) -> "bytes | Gap":
     from adapter.fleet.assemble import Target
     from adapter.fleet.units import Seconds
+    from adapter.policy.address import shown_address
     from adapter.sources.clock import SystemClock
     from adapter.sources.scrape import Scraper
 
     async with Scraper(SystemClock()) as scraper:
-        return await scraper.fetch(Target(uid=url, name=url, url=url), Seconds(TIMEOUT_SECONDS))
+        target = Target(uid=url, name=shown_address(url), url=url)
+        return await scraper.fetch(target, Seconds(TIMEOUT_SECONDS))
 
 
 def _print_gap(gap: "Gap", output: str, *, code: int) -> int:

@@ -3,9 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from adapter.fleet.units import Seconds
+from adapter.policy.address import checked_address, shown_address
 from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import ContradictionError, Section
 from adapter.scaling.spec import ScalingSpec
@@ -41,7 +42,9 @@ PortName = Annotated[
     ),
 ]
 HttpUrl = Annotated[
-    str, Field(pattern=r"^https?://[^\s/?#]+[^\s]*$", title="an address like http://host:8000/path")
+    str,
+    Field(pattern=r"^https?://[^\s/?#]+[^\s]*$", title="an address like http://host:8000/path"),
+    AfterValidator(checked_address),
 ]
 Text = Annotated[str, Field(min_length=1, title="text")]
 
@@ -141,7 +144,7 @@ class StaticSource(Section):
             raise ContradictionError(
                 "give either urls (at least one) or directory, not both", at="directory"
             )
-        if len(set(self.urls)) != len(self.urls):
+        if len(set(map(shown_address, self.urls))) != len(self.urls):
             raise ContradictionError(
                 "an address stands twice in urls: each one is a replica", at="urls"
             )

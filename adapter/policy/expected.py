@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from adapter.policy.address import masked
 from adapter.policy.schema import Schema, variants_of
 from adapter.policy.tree import Items, Keys, Node, Path
 
@@ -33,7 +34,7 @@ def found(node: Node) -> str:
         return "a section"
     if isinstance(node, Items):
         return "a list"
-    text = node.text if node.plain else json.dumps(node.text, ensure_ascii=False)
+    text = masked(node.text if node.plain else json.dumps(node.text, ensure_ascii=False))
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}…"
     return " ".join(text.split()) or "empty"

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.policy.address import masked
 from adapter.policy.codes import ENCODING, LIMITS
 from adapter.policy.finding import Code, Finding, Severity
 
@@ -50,7 +51,8 @@ class SourceText:
     ) -> Finding:
         """Return a finding at ``place``, as severe as its code unless said otherwise.
 
-        What the file itself put into the message is cut where it would fill a screen.
+        What the file itself put into the message is cut where it would fill a screen, and the
+        credentials of addresses are starred out wherever they stand.
         """
         line = min(place.line, len(self.lines))
         excerpt = self.lines[line - 1]
@@ -61,10 +63,10 @@ class SourceText:
             column=column,
             code=code.id,
             severity=severity or code.severity,
-            message=_shortened(message),
-            fix=_shortened(fix),
+            message=_shortened(masked(message)),
+            fix=_shortened(masked(fix)),
             span=max(1, min(place.span, len(excerpt) + 1 - column)),
-            excerpt=excerpt,
+            excerpt=masked(excerpt),
             note=note,
         )
 

@@ -88,6 +88,9 @@ class Scraper:
             )
         except _UnusableError as error:
             return self._gap(target, error.cause, str(error))
+        except aiohttp.InvalidURL:  # its own words would be the address, credentials and all
+            detail = "no address that could be asked: check scheme, host and port"
+            return self._gap(target, Cause.UNREACHABLE, detail)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return self._gap(target, Cause.UNREACHABLE, _unreachable(error))
 

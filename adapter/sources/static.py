@@ -1,10 +1,10 @@
 """Fixed addresses: one replica each."""
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from adapter.fleet.assemble import Roster, Target
 from adapter.fleet.units import Timestamp
+from adapter.policy.address import shown_address
 
 
 class StaticTargets:
@@ -21,6 +21,5 @@ class StaticTargets:
 
 def _target(url: str) -> Target:
     """Return the target at ``url``, whose name is fit for logs, answers and the state on disk."""
-    parts = urlsplit(url)
-    name = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    name = shown_address(url)
     return Target(uid=name, name=name, url=url)

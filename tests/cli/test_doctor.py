@@ -160,6 +160,28 @@ def test_an_address_where_nothing_listens_cannot_be_examined(capsys: pytest.Capt
     assert "unreachable: http://127.0.0.1:1/metrics: no connection" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://reader:s3cret@127.0.0.1:1/metrics",
+        "http://reader:s3cret@[::1/metrics",
+        "http://reader:s3cret@\u2100.com/metrics",
+        "http://reader:s3cret@127.0.0.1:http/metrics",
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_credentials_of_an_address_are_never_shown(
+    capsys: pytest.CaptureFixture[str], url: str, output: str
+):
+    """What doctor says is pasted into tickets."""
+    code = main(["doctor", "--engine-metrics", url, "-o", output])
+
+    said = capsys.readouterr()
+    assert code == 2
+    assert "/metrics" in said.out + said.err
+    assert "s3cret" not in said.out + said.err
+
+
 async def test_an_address_is_scraped_once(capsys: pytest.CaptureFixture[str]):
     async with serving(saying(VLLM)) as url:
         code = await asyncio.to_thread(main, ["doctor", "--engine-metrics", url])

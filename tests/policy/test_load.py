@@ -351,6 +351,12 @@ def test_a_missing_key_is_asked_for_at_the_section_that_lacks_it(text, where, me
             "each one is a replica",
         ),
         (
+            a_policy(source="  source: {static: {urls: [http://a/m, http://u:p@a/m]}}\n"),
+            "urls",
+            "source.static: an address stands twice in urls",
+            "each one is a replica",
+        ),
+        (
             a_policy(source="  source: {}\n"),
             "source",
             "source: give exactly one of pods, prometheus, static; found none",
@@ -533,6 +539,50 @@ def test_long_values_are_shown_short():
     finding = the_finding(a_policy(f"mode: {'x' * 500}"))
 
     assert f"mode is {'x' * 60}…, expected" in finding.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[::1",
+        "http://host:99999/metrics",
+        "http://host:0/metrics",
+        "http://host:eighty/metrics",
+        "http://user:pass@/metrics",
+        "http://@/",
+        "http://\u2100.com/metrics",
+    ],
+)
+def test_an_address_that_nobody_could_connect_to_is_refused(url):
+    """The pattern lets them pass; each would fail at every scrape, or before the first one."""
+    finding = the_finding(a_policy(source=f'  source: {{static: {{urls: ["{url}"]}}}}\n'))
+
+    assert finding.code == "LT007"
+    assert "expected an address like http://host:8000/path" in finding.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "source: {static: {urls: [http://reader:s3cret@host:99999/metrics]}}",
+        "source: {static: {urls: ['http://reader:s3cret@ho st/metrics']}}",
+        "source: {static: {urls: ['http://reader:s3/cret@host/metrics', 7]}}",
+        f"source: {{static: {{urls: [http://{'r' * 60}:s3cret@host:0x1/metrics]}}}}",
+        f"source: {{static: {{urls: [http://r:{'s3cret' * 20}@host:0x1/metrics]}}}}",
+        "source: {static: {url: http://reader:s3cret@host/metrics}}",
+        "source: {prometheus: {url: https://reader:s3cret@host:http/}}",
+    ],
+)
+def test_no_finding_shows_the_credentials_of_an_address(line):
+    """Findings stand in the log, in CI's output and in answers; the caret stays in place."""
+    found = findings(a_policy(line, source=""))
+
+    assert found
+    for finding in found:
+        shown = (finding.message, finding.fix, finding.note, finding.excerpt)
+        assert not [text for text in shown if "s3" in text or "cret" in text]
+        assert len(finding.excerpt) == len(f"  {line}")
+        assert "host" in finding.excerpt or "ho st" in finding.excerpt
 
 
 def test_values_over_several_lines_are_pointed_at_where_they_begin():

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapter.fleet.assemble import Target
 from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.units import Seconds
 from adapter.sources.scrape import LARGE_AT_ONCE, SMALL_BODY, Scraper
@@ -271,10 +272,13 @@ async def test_a_host_that_does_not_exist_is_unreachable(scraper: Scraper):
 
 
 async def test_an_address_that_is_none_is_unreachable(scraper: Scraper):
-    gap = await scraper.fetch(a_target("http://engine:99999/metrics"), Seconds(5))
+    url = "http://reader:s3cret@engine:99999/metrics"
+
+    gap = await scraper.fetch(Target(uid="e", name="e", url=url), Seconds(5))
 
     assert isinstance(gap, Gap)
     assert gap.cause is Cause.UNREACHABLE
+    assert gap.detail == "e: no address that could be asked: check scheme, host and port"
 
 
 async def test_plain_http_behind_https_is_unreachable_and_says_tls(scraper: Scraper):
