@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-VERBS: Final = ("serve", "demo", "lint", "schema", "doctor", "version")
+VERBS: Final = ("serve", "demo", "lint", "schema", "doctor", "bench", "version")
 """One file in this folder each; the order is that of ``--help``."""
 
 FINE, FOUND, UNUSABLE, WARNED, INTERRUPTED = 0, 1, 2, 3, 130

@@ -1,0 +1,112 @@
+"""``leadtime bench``: how fast it parses, scrapes, serves and decides, measured on this machine."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from adapter.cli.benchmarks.figure import Figure
+
+    Part = Callable[[], tuple[Figure, ...]]
+
+FINE, FOUND, UNUSABLE = 0, 1, 2
+
+PARTS: Final = ("parse", "decide", "scrape", "reads")
+
+_EPILOG: Final = """\
+examples:
+  leadtime bench                                    every part; about a minute and a half
+  leadtime bench parse --exposition dump.prom       your engine's text beside the made-up one
+  leadtime bench scrape reads --seconds 60 -o json  longer, for scripts
+
+parts:
+  parse   exposition text to samples: the library alone, and behind the prefilter
+  decide  one tick of the loop without the scrape, for 7, 100 and 1,000 replicas
+  scrape  CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
+  reads   the metric endpoint: reads per second, and percentiles, plain and over TLS
+
+Everything stays on loopback, in processes of its own. CPU time is little disturbed by what else
+runs here; reads per second and percentiles are.
+
+exit codes:
+  0 measured, every promise kept   1 a promise is not kept   2 could not be measured
+"""
+
+
+def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "bench",
+        help="measure its speed on this machine",
+        description="Measure how fast it parses, decides, scrapes and serves.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help="default: all")
+    parser.add_argument(
+        "--seconds",
+        type=_positive,
+        default=20.0,
+        metavar="N",
+        help="for scrape and reads each (20)",
+    )
+    parser.add_argument(
+        "--exposition",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="parse this text as well; may be repeated",
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print the figures, and return the exit code."""
+    # Everything that is measured takes longer to load than `leadtime bench --help` may.
+    from adapter.cli.benchmarks.machine import machine
+    from adapter.cli.benchmarks.report import all_kept, as_json, as_text
+
+    try:
+        recorded = {path.stem: path.read_bytes() for path in arguments.exposition}
+    except OSError as error:
+        print(
+            f"leadtime bench: --exposition {error.filename}: {error.strerror}; "
+            f"give a file that holds an engine's /metrics",
+            file=sys.stderr,
+        )
+        return UNUSABLE
+    facts, parts = machine(), _parts(recorded, seconds=arguments.seconds)
+    results = {}
+    for name in arguments.parts or PARTS:
+        print(f"leadtime bench: measuring {name}", file=sys.stderr, flush=True)
+        results[name] = parts[name]()
+    print((as_json if arguments.output == "json" else as_text)(facts, results))
+    return FINE if all_kept(results) else FOUND
+
+
+def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Part]":
+    """Return what measures each part."""
+    from adapter.cli.benchmarks import decide, parse, reads, scrape
+
+    return {
+        "parse": lambda: parse.measure(recorded),
+        "decide": decide.measure,
+        "scrape": lambda: scrape.measure(seconds=seconds),
+        "reads": lambda: reads.measure(seconds=seconds),
+    }
+
+
+def _part(text: str) -> str:
+    if text not in PARTS:
+        raise argparse.ArgumentTypeError(f"no part {text!r}; one of {', '.join(PARTS)}")
+    return text
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 3600:  # noqa: PLR2004 - an hour is long enough for anyone
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 3600")
+    return number
