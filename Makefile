@@ -37,8 +37,9 @@ e2e: setup
 	$(BIN)/python -m tests.e2e.vllm
 	$(BIN)/pytest tests/e2e
 
+RECORDED := $(wildcard $(or $(LEADTIME_SHARED),../shared)/fixtures/vllm-0.32.0-real_cpu-under_load_1.prom)
 bench: setup
-	@$(BIN)/leadtime bench -o json
+	@$(BIN)/leadtime bench -o json $(addprefix --exposition ,$(RECORDED))
 
 # Neither lock names a registry: pip takes the one that this machine is set up with.
 LOCK := uv pip compile --quiet --no-header --no-emit-index-url --generate-hashes --python-version 3.11
