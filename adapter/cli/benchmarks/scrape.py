@@ -69,6 +69,9 @@ def figures(
 ) -> tuple[Figure, ...]:
     """Return what the adapter's own metrics of ``watched`` come to.
 
+    The cores are those of all scrapes that are due: on a machine that is too busy for some of
+    them, those that were made must not pass for all.
+
     Raises:
         BenchmarkError: not every engine was read each time, or the system does not tell.
     """
@@ -86,12 +89,15 @@ def figures(
             f"the machine is too busy to measure it; try again when it is not"
         )
     took = last["leadtime_tick_duration_seconds_sum"] - first["leadtime_tick_duration_seconds_sum"]
+    scrapes = ticks * targets / POLICIES
+    cpu_seconds = (last[_CPU] - first[_CPU]) / scrapes
     return (
         Figure("targets", targets),
         Figure("kilobytesPerTarget", len(engine_text("llama-70b-0", engine=0, scrape=0)) / 1e3),
         Figure("intervalSeconds", interval),
-        Figure("scrapesPerSecond", ticks * targets / POLICIES / (ended - began)),
-        Figure("cores", (last[_CPU] - first[_CPU]) / (ended - began), at_most=CORES),
+        Figure("scrapesPerSecond", scrapes / (ended - began)),
+        Figure("cpuMicrosecondsPerScrape", 1e6 * cpu_seconds),
+        Figure("cores", cpu_seconds * targets / interval, at_most=CORES),
         Figure(
             "peakResidentMebibytes",
             max(seen[_MEMORY] for _, seen in watched) / 2**20,
