@@ -55,7 +55,8 @@ def work_of(replica: Replica) -> Work | Silence:
 
     An engine without a running gauge (Triton) tells the mean by Little's law: the durations of
     the requests that ended, per second. Where it counts no durations either, the queue must do;
-    where there is no queue either, nothing is served that tells the work.
+    where there is no queue either, nothing is served that tells the work. An engine that never
+    had a request may show no gauge yet: then its counters tell that nothing is in hand.
     """
     if isinstance(replica.sample, Gap):
         return Silence(_LACK_OF_CAUSE[replica.sample.cause], replica.sample.detail)
@@ -63,6 +64,8 @@ def work_of(replica: Replica) -> Work | Silence:
     served = [metric for metric in _TELLING if metric not in reading.unserved]
     if not served:
         return Silence(Lack.MISSING, f"{reading.engine} exports no queue or load", unserved=True)
+    if _never_used(reading):
+        return Work(0.0, 0.0)
     waiting = _gauge(reading, Metric.REQUESTS_WAITING)
     running = _gauge(reading, Metric.REQUESTS_RUNNING)
     if isinstance(waiting, Silence):
@@ -73,11 +76,24 @@ def work_of(replica: Replica) -> Work | Silence:
     return running if isinstance(running, Silence) else Work(running, waiting)
 
 
+def _never_used(reading: Reading) -> bool:
+    """Return whether no gauge is there, and every counter of requests and tokens stands at 0.
+
+    vLLM behind several API servers sets its gauges with the first scheduler step. A standby
+    replica of it would otherwise count as busy until somebody happens to send it a request.
+    """
+    if {*_GAUGES} & (reading.values.keys() | reading.matched.keys() | reading.unserved):
+        return False
+    counted = [reading.values[metric] for metric in _MOVING if metric in reading.values]
+    if reading.ttft is not None:
+        counted.append(reading.ttft.count)
+    return bool(counted) and not any(counted)
+
+
 def lack_of(reading: Reading, metric: str) -> Silence:
     """Return why ``reading`` has no value for ``metric``."""
     why = reading.missing.get(metric, "no series in this scrape")
-    unreadable = any(word in why.lower() for word in ("nan", "inf"))
-    return Silence(Lack.NAN if unreadable else Lack.MISSING, f"{metric}: {why}")
+    return Silence(Lack.NAN if why.startswith(_UNUSABLE) else Lack.MISSING, f"{metric}: {why}")
 
 
 def _gauge(reading: Reading, metric: Metric) -> float | Silence:
@@ -99,6 +115,19 @@ def _by_littles_law(reading: Reading, previous: Reading | None) -> float | Silen
 
 
 _TELLING = (Metric.REQUESTS_RUNNING, Metric.REQUEST_SECONDS, Metric.REQUESTS_WAITING)
+
+_GAUGES = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
+
+_MOVING = (
+    Metric.PROMPT_TOKENS,
+    Metric.GENERATION_TOKENS,
+    Metric.REQUESTS_FINISHED,
+    Metric.REQUESTS_REJECTED,
+    Metric.ENGINE_STEPS,
+)
+
+_UNUSABLE = ("NaN", "+Inf", "-Inf", "impossible", "a division by zero")
+"""How the reasons begin that stand in ``Reading.missing`` for a number that cannot be true."""
 
 _LACK_OF_CAUSE = {
     Cause.UNREACHABLE: Lack.ERROR,
