@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.decision import Hold, HoldReason, Stage, Step
 from adapter.scaling.demand import Demand
@@ -43,11 +44,27 @@ def outage_of(
         first = next(silence for silence in said if silence.lack is lack)
         detail = f"{commonest[0][1]} of {len(view.serving)} serving replicas: {first.detail}"
     else:
-        on_their_way = f", {len(view.coming)} on their way" if view.coming else ""
-        lack, detail = Lack.MISSING, f"no replica of the target serves{on_their_way}"
+        lack, detail = Lack.MISSING, _nobody_serves(view)
     good_at = state.good_at
     until = view.at if good_at is None else Timestamp(good_at + stale_after)
     return Outage(lack, detail, good_at, until)
+
+
+def _nobody_serves(view: View) -> str:
+    """Return who is on the way, with what most of them answer instead of metrics.
+
+    A replica behind a wrong address, or of another model, looks like one that loads for ever.
+    """
+    if not view.coming:
+        return "no replica of the target serves"
+    gaps = [r.sample for r in view.coming if isinstance(r.sample, Gap)]
+    asked = [gap for gap in gaps if gap.cause is not Cause.NOT_SCRAPED]
+    commonest = Counter(gap.cause for gap in asked).most_common(1)
+    said = ""
+    if commonest:
+        cause, count = commonest[0]
+        said = f"; {count} of them: {next(gap.detail for gap in asked if gap.cause is cause)}"
+    return f"no replica of the target serves, {len(view.coming)} on their way{said}"
 
 
 def through_outage(

@@ -413,6 +413,23 @@ def test_without_any_data_ever_the_count_is_refused_at_once() -> None:
     assert state.started_at is None
 
 
+def test_what_a_replica_on_its_way_answers_is_part_of_the_refusal() -> None:
+    """A fixed address counts as loading until it answers well: it may never, and says why."""
+    wrong = "http://a/: no series of model 'lama'; did you mean 'llama'?"
+    fleet = a_fleet(
+        *loading(1),
+        a_replica("a", phase=Phase.LOADING, sample=a_gap(Cause.UNREACHABLE, detail="refused")),
+        a_replica("b", phase=Phase.LOADING, sample=a_gap(Cause.WRONG_MODEL, detail=wrong)),
+        a_replica("c", phase=Phase.LOADING, sample=a_gap(Cause.WRONG_MODEL, detail="the same")),
+    )
+
+    decision, _ = evaluate(plain(), fleet, ScalingState())
+
+    assert decision.refusal == (
+        f"no data yet: Missing: no replica of the target serves, 4 on their way; 2 of them: {wrong}"
+    )
+
+
 def test_an_empty_fleet_is_no_zero() -> None:
     decision = decide(a_fleet(), remembering(7))
 
@@ -428,7 +445,16 @@ def test_an_empty_fleet_is_no_zero() -> None:
         (silent(2, cause=Cause.HTTP_STATUS), "Error"),
         (serving(2, waiting=None, missing={Metric.REQUESTS_WAITING: "NaN"}), "NaN"),
         (serving(2, running=None, missing={Metric.REQUESTS_RUNNING: "+Inf"}), "NaN"),
+        (serving(2, running=None, missing={Metric.REQUESTS_RUNNING: "impossible value -1"}), "NaN"),
         (serving(2, running=None), "Missing"),
+        (
+            serving(
+                2,
+                waiting=None,
+                missing={Metric.REQUESTS_WAITING: "rank 2 does not report nv_inference_pending"},
+            ),
+            "Missing",
+        ),
         ((*silent(2, cause=Cause.STALE), *silent(1, prefix="a", cause=Cause.TIMEOUT)), "Stale"),
     ],
 )
