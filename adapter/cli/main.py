@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-VERBS: Final = ("serve", "demo", "lint", "schema", "doctor", "bench", "version")
-"""One file in this folder each; the order is that of ``--help``."""
+VERBS: Final = ("serve", "demo", "lint", "schema", "doctor", "fit-engine", "bench", "version")
+"""One file in this folder each, a hyphen being an underscore there; in the order of ``--help``."""
 
 FINE, FOUND, UNUSABLE, WARNED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -54,10 +54,14 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks of internal errors")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    modules = {verb: importlib.import_module(f"adapter.cli.{verb}") for verb in VERBS}
+    modules = {verb: importlib.import_module(_module(verb)) for verb in VERBS}
     for module in modules.values():
         module.add_parser(verbs)
     return parser, modules
+
+
+def _module(verb: str) -> str:
+    return f"adapter.cli.{verb.replace('-', '_')}"
 
 
 def _one_line(error: Exception) -> str:

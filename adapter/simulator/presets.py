@@ -77,7 +77,7 @@ class EnginePreset:
 
     def step_seconds(self, n: int, context: int, prompt: int, quadratic: float) -> float:
         """Return how long a step takes with ``n`` decoding sequences and ``prompt`` tokens."""
-        base = max(self.a, self.e + self.alpha * prompt) if prompt else self.a
+        base = max(self.a, self.e + self.alpha * prompt)
         return self.kappa * (self.b * n + self.c * context + base + self.beta * quadratic)
 
     def isolated_prefill_seconds(self, prompt_tokens: int) -> Seconds:

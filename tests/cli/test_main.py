@@ -17,7 +17,9 @@ VERB_FOLDER = Path(main_module.__file__).parent
 
 def test_every_verb_has_a_file_and_every_file_is_a_verb():
     verbs = {
-        path.stem for path in VERB_FOLDER.glob("*.py") if "\ndef add_parser(" in path.read_text()
+        path.stem.replace("_", "-")
+        for path in VERB_FOLDER.glob("*.py")
+        if "\ndef add_parser(" in path.read_text()
     }
 
     assert verbs == set(VERBS)

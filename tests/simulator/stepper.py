@@ -14,6 +14,7 @@ class Held:
     need: int
     kv: int
     generated: int = 0
+    taken_at: float | None = None
 
     @property
     def prefilling(self) -> bool:
@@ -80,7 +81,9 @@ class Stepper:
             full = self.used + decoders + self.queue[0].need > self.preset.kv_tokens * 0.99
             if full or spoken_for + decoders >= self.preset.max_num_batched_tokens:
                 return
-            self.batch.append(self.queue.pop(0))
+            taken = self.queue.pop(0)
+            taken.taken_at = self.now if taken.taken_at is None else taken.taken_at
+            self.batch.append(taken)
 
     def _preempt(self) -> None:
         latest = max(self.batch, key=self._rank)
