@@ -5,7 +5,7 @@
     └── NotServedError         asked for something we do not publish        404 / NOT_FOUND
         └── NoDecisionYetError a known policy whose first tick has not run  503 / UNAVAILABLE
 
-``PolicyError``, the operator's fault, stands in ``policy.finding``.
+What is wrong with the operator's own files is no exception: see ``policy.finding``.
 """
 
 

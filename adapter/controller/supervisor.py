@@ -18,6 +18,9 @@ from adapter.policy.load import PlacedPolicy, check_together, read_files
 POLL: Final = Seconds(1.0)
 """How often the policy files are compared with what runs."""
 
+SMALL: Final = 16 * 1024
+"""Bytes of policies that are read at once, in some 50 ms; more are left to a thread."""
+
 FIRST_PAUSE, LONGEST_PAUSE = Seconds(1.0), Seconds(60.0)
 """Between a loop's crash and its next start; doubles while it keeps crashing."""
 
@@ -26,6 +29,9 @@ _LEVELS: Final = {
     Severity.WARNING: logging.WARNING,
     Severity.INFO: logging.INFO,
 }
+
+_Loaded = tuple[tuple[PlacedPolicy, ...], tuple[Finding, ...]]
+"""The policies of one file, and what is wrong with it."""
 
 _log = logging.getLogger("leadtime")
 
@@ -69,7 +75,7 @@ class Supervisor:
             SourceError: the files cannot be read.
         """
         contents = await self._files.read()
-        findings = self._take(contents)
+        findings = await self._take(contents)
         self._contents = contents
         return findings
 
@@ -91,13 +97,16 @@ class Supervisor:
             return
         self._unreadable = ""
         if contents != self._contents:
-            for finding in self._take(contents):
+            for finding in await self._take(contents):
                 _log.log(_LEVELS[finding.severity], "%s", _line(finding))
             self._contents = contents
 
-    def _take(self, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
+    async def _take(self, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """List what the files say; where one is broken, what it last said while it was not."""
-        loaded = {path: read_files({path: data}) for path, data in sorted(contents.items())}
+        if sum(map(len, contents.values())) > SMALL:
+            loaded = await asyncio.to_thread(_loaded, contents)
+        else:
+            loaded = _loaded(contents)
         broken = {path: _first_error(findings) for path, (_, findings) in loaded.items()}
         self._good = {
             path: _merged(placed, self._good.get(path, ()) if broken[path] else ())
@@ -176,6 +185,10 @@ class Supervisor:
             await source.close()
 
 
+def _loaded(contents: Mapping[str, bytes]) -> dict[str, _Loaded]:
+    return {path: read_files({path: data}) for path, data in sorted(contents.items())}
+
+
 def _first_error(findings: Iterable[Finding]) -> Finding | None:
     return next((found for found in findings if found.severity is Severity.ERROR), None)
 
@@ -190,4 +203,4 @@ def _merged(
 
 def _line(finding: Finding) -> str:
     place = f"{finding.file}:{finding.line}:{finding.column}"
-    return f"{place}: {finding.code} {finding.message}"
+    return f"{place}: {finding.code} {finding.sentence}"

@@ -1,6 +1,8 @@
 """A directory of recorded dumps: every ``*.prom`` file in it is one replica."""
 
 import asyncio
+import errno
+import stat
 from pathlib import Path
 
 from adapter.controller.ports import Clock
@@ -68,7 +70,9 @@ def _dumps_in(directory: Path) -> list[Path]:
 
 
 def _read_changed(path: Path, known: _Mark | None, size: int) -> tuple[_Mark, bytes | None]:
+    facts = path.stat()
+    if stat.S_ISFIFO(facts.st_mode):
+        raise OSError(errno.EINVAL, "a pipe is no recorded dump")
+    mark = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
     with path.open("rb") as dump:
-        facts = path.stat()
-        mark = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
         return mark, None if mark == known else dump.read(size)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ class PolicyDirectory:
     """Every ``*.yaml`` and ``*.yml`` under one directory.
 
     Hidden names are left out: a ConfigMap mount holds each file twice, once under ``..data``,
-    and editors keep their drafts behind a dot.
+    and editors keep their drafts behind a dot. So is what is no file: a pipe would be waited for.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -33,7 +34,8 @@ class PolicyDirectory:
 
     def _read(self) -> dict[str, bytes]:
         try:
-            return {str(path): _content(path) for path in sorted(_policies_under(self._directory))}
+            paths = sorted(_policies_under(self._directory))
+            return {str(path): _content(path) for path in paths if _is_file(path)}
         except OSError as error:
             raise SourceError(
                 f"policies: {error.filename or self._directory} cannot be read "
@@ -51,6 +53,11 @@ def _policies_under(directory: Path) -> list[Path]:
             if name.endswith(_ENDINGS) and not name.startswith(".")
         ]
     return found
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether ``path`` is a file; a link to nowhere is an error, not a deleted policy."""
+    return stat.S_ISREG(path.stat().st_mode)
 
 
 def _content(path: Path) -> bytes:

@@ -113,6 +113,19 @@ async def test_loading_lists_the_policies_and_starts_nothing():
     assert running.telemetry.reloads == [1]
 
 
+async def test_a_large_file_holds_up_nobody_else():
+    """4 MiB of YAML that is no policy take 13 s to read: ticks and answers go on meanwhile."""
+    running = Supervised(FakeFiles(chat=policy_text("chat"), junk="- a\n" * 10_000))
+
+    loading = asyncio.create_task(running.supervisor.load())
+    await settle()
+    went_on = not loading.done()
+    await loading
+
+    assert went_on
+    assert running.served() == {"inference/chat": None}
+
+
 async def test_a_missing_directory_is_the_starters_problem():
     files = FakeFiles()
     files.broken = True
@@ -199,6 +212,14 @@ async def test_a_broken_file_keeps_its_last_good_policy_and_says_so(
     assert problem == line
     assert line.startswith("chat.yaml:8:19: LT007 ")
     assert running.telemetry.reloads == [0, 1]
+
+
+async def test_a_problem_is_told_with_the_reason_that_stands_beside_the_caret():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = policy_text("chat").replace("min: 1", "min: 0")
+        await running.clock.pass_by(POLL)
+
+        assert "a pool at zero has no signal to wake on" in running.board.find(CHAT).problem
 
 
 async def test_a_mended_file_takes_the_problem_back():

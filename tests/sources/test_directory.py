@@ -1,3 +1,4 @@
+import asyncio
 import os
 from pathlib import Path
 
@@ -29,6 +30,22 @@ async def test_every_dump_is_one_replica(tmp_path: Path):
         str(tmp_path / "a.prom"),
         str(tmp_path / "b.prom"),
     ]
+
+
+async def test_a_pipe_among_the_dumps_is_a_gap_and_not_waited_for(tmp_path: Path):
+    """Opening one blocks until somebody writes, and with it a thread, and the stop of it all."""
+    os.mkfifo(tmp_path / "a.prom")
+    writing = os.open(tmp_path / "a.prom", os.O_RDWR | os.O_NONBLOCK)
+    targets = recorded(tmp_path)
+
+    try:
+        async with asyncio.timeout(5):
+            gap = await targets.fetch(await one_target(targets))
+    finally:
+        os.close(writing)
+
+    assert isinstance(gap, Gap)
+    assert gap.detail.endswith("a.prom: cannot be read (a pipe is no recorded dump)")
 
 
 async def test_a_dump_is_read_once_and_again_when_it_changed(tmp_path: Path):

@@ -1,3 +1,5 @@
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,21 @@ async def test_a_file_of_any_size_costs_no_more_than_the_limit(tmp_path: Path):
     (content,) = (await read(tmp_path)).values()
 
     assert len(content) == MAX_BYTES + 1
+
+
+async def test_a_pipe_among_the_files_is_not_waited_for(tmp_path: Path):
+    """Opening one blocks until somebody writes: no policy was ever read again, nor a stop obeyed."""
+    (tmp_path / "a.yaml").write_text("kind: ScalingPolicy")
+    os.mkfifo(tmp_path / "b.yaml")
+    writing = os.open(tmp_path / "b.yaml", os.O_RDWR | os.O_NONBLOCK)
+
+    try:
+        async with asyncio.timeout(5):
+            found = await read(tmp_path)
+    finally:
+        os.close(writing)
+
+    assert found == {str(tmp_path / "a.yaml"): b"kind: ScalingPolicy"}
 
 
 async def test_a_directory_that_is_missing_is_an_error_with_its_name(tmp_path: Path):
