@@ -219,7 +219,7 @@ async def test_a_problem_is_told_with_the_reason_that_stands_beside_the_caret():
         running.files.texts["chat.yaml"] = policy_text("chat").replace("min: 1", "min: 0")
         await running.clock.pass_by(POLL)
 
-        assert "a pool at zero has no signal to wake on" in running.board.find(CHAT).problem
+        assert "scale to zero is not supported" in running.board.find(CHAT).problem
 
 
 async def test_a_mended_file_takes_the_problem_back():

@@ -52,7 +52,7 @@ async def test_a_file_of_any_size_costs_no_more_than_the_limit(tmp_path: Path):
 
 
 async def test_a_pipe_among_the_files_is_not_waited_for(tmp_path: Path):
-    """Opening one blocks until somebody writes: no policy was ever read again, nor a stop obeyed."""
+    """Opening one blocks until somebody writes: no policy was read again, and no stop obeyed."""
     (tmp_path / "a.yaml").write_text("kind: ScalingPolicy")
     os.mkfifo(tmp_path / "b.yaml")
     writing = os.open(tmp_path / "b.yaml", os.O_RDWR | os.O_NONBLOCK)
