@@ -34,8 +34,7 @@ check: setup
 	$(BIN)/pytest -q tests/architecture
 
 e2e: setup
-	$(BIN)/python -m tests.e2e.vllm
-	$(BIN)/pytest tests/e2e
+	$(BIN)/pytest -m e2e tests/e2e
 
 RECORDED := $(wildcard $(or $(LEADTIME_SHARED),../shared)/fixtures/vllm-0.32.0-real_cpu-under_load_1.prom)
 bench: setup
