@@ -59,6 +59,7 @@ def rate_point(
         serving=len(finishing),
         queued=any(change.work.waiting > 0 for change in finishing),
         busy_seconds=seconds * sum(c.work.running for c in finishing if c.work.by_law),
+        refused_requests=seconds * sum(c.refused / c.seconds for c in finishing),
     )
 
 
@@ -95,11 +96,24 @@ def mean_running(points: Sequence[RatePoint]) -> float | None:
     return sum(p.busy_seconds for p in latest) / replica_seconds if latest else None
 
 
+def turned_away(points: Sequence[RatePoint]) -> float:
+    """Return the requests refused per request served, over the latest ``RECENT`` seconds, 0..1.
+
+    Where the queue is limited (vLLM ``--max-num-queued-reqs``, TGI ``--max-concurrent-requests``)
+    it stays short whatever the load. No more than 1: who is refused asks again and again.
+    """
+    latest = _latest(points, RECENT)
+    refused = sum(point.refused_requests for point in latest)
+    served = sum(point.finished_requests for point in latest)
+    return refused / max(refused, served) if refused > 0 else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     seconds: float
     finished: float
     arrived: float
+    refused: float
     work: Work
 
 
@@ -113,7 +127,8 @@ def _change(replica: Replica, work: Work | Silence) -> _Change | None:
         return None
     gauges = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
     growth = sum(reading.values.get(m, 0.0) - before.values.get(m, 0.0) for m in gauges)
-    return _Change(seconds, finished, finished + growth, work)
+    refused = increase(reading, before, Metric.REQUESTS_REJECTED) or 0.0
+    return _Change(seconds, finished, finished + growth, refused, work)
 
 
 def _capacity(points: Sequence[RatePoint]) -> float | None:

@@ -73,6 +73,9 @@ class RatePoint:
     busy_seconds: float = 0.0
     """Durations of the requests that ended, on engines without a running gauge."""
 
+    refused_requests: float = 0.0
+    """Turned away by a full queue: no gauge ever shows them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:

@@ -9,7 +9,7 @@ from typing import Final
 from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.first_tokens import ttft_points
-from adapter.scaling.flow import Flow, flow_of, mean_running, rate_point, recent
+from adapter.scaling.flow import Flow, flow_of, mean_running, rate_point, recent, turned_away
 from adapter.scaling.progress import Judged
 from adapter.scaling.state import RatePoint, ScalingState, TtftPoint
 from adapter.scaling.work import Silence, Work
@@ -76,6 +76,9 @@ class View:
     flow: Flow | None
     """Arrivals and what a replica can do; None while the counters do not tell."""
 
+    turned_away: float
+    """Requests refused lately per request served, 0..1: load that no gauge shows."""
+
     first_tokens: tuple[TtftPoint, ...]
     """First tokens of the past and of this tick."""
 
@@ -140,6 +143,7 @@ def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -
         answers=bool(heard) or any(isinstance(works[r.uid], Work) for r in lost),
         rates=rates,
         flow=flow_of(before, point),
+        turned_away=turned_away(rates),
         first_tokens=(*state.ttft, *ttft_points(serving, fleet.at)),
         queued_lately=any(p.queued for p in before) or any(queue > 0 for queue in queues),
     )

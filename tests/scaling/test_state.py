@@ -27,7 +27,7 @@ FULL = ScalingState(
     busy_since=T0,
     progress={"a": Progress(T0, 1.0, None, 3.0, 4.0, T0, Seconds(0.1 + 0.2))},
     ttft=(TtftPoint(T0, (0.5, 1.0), (1.0, 2.0, 3.0), 2.5, 4),),
-    rates=(RatePoint(T0, 5.0, 10.0, 9.0, 2, queued=True, busy_seconds=1.5),),
+    rates=(RatePoint(T0, 5.0, 10.0, 9.0, 2, queued=True, busy_seconds=1.5, refused_requests=3),),
     in_flight_peak=31.0,
 )
 

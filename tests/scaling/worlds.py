@@ -28,6 +28,8 @@ class Moment:
     """Requests finished and tokens made since the last tick; 0: frozen."""
 
     ttft: float
+    refused: int
+    """Requests turned away since the last tick."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ moments = st.builds(
     running=st.sampled_from([0, 0, 3, 20]),
     moved=st.sampled_from([0, 5, 50]),
     ttft=st.sampled_from([0.2, 3.0, 100.0]),
+    refused=st.sampled_from([0, 0, 0, 5, 500]),
 )
 ticks = st.builds(
     Tick,
@@ -93,6 +96,7 @@ def _replica(uid: str, moment: Moment, before: Reading | None, at: float) -> Rep
     if moment.waiting is None:
         return a_replica(uid, phase=moment.phase, sample=a_gap(Cause.TIMEOUT, at=at))
     done = moment.moved + (before.values[Metric.REQUESTS_FINISHED] if before else 0.0)
+    refused = moment.refused + (before.values[Metric.REQUESTS_REJECTED] if before else 0.0)
     ttft = a_histogram([moment.ttft] * moment.moved)
     if before is not None and before.ttft is not None:
         ttft = ttft.plus(before.ttft)
@@ -102,7 +106,11 @@ def _replica(uid: str, moment: Moment, before: Reading | None, at: float) -> Rep
         running=moment.running,
         kv=0.5,
         ttft=ttft,
-        more={Metric.REQUESTS_FINISHED: done, Metric.GENERATION_TOKENS: 10 * done},
+        more={
+            Metric.REQUESTS_FINISHED: done,
+            Metric.GENERATION_TOKENS: 10 * done,
+            Metric.REQUESTS_REJECTED: refused,
+        },
     )
     return a_replica(uid, phase=moment.phase, sample=reading, previous=before)
 

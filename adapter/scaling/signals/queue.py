@@ -42,7 +42,8 @@ class QueueSection(Section):
             return Demand("queue", None, "the engine exports no queue or load", unserved=True)
         if not view.answers:
             return Demand("queue", None, "no replica tells what it has in hand", blocks_down=True)
-        heard, because = self._heard(view)
+        admitted, because = self._heard(view)
+        heard = admitted * (1.0 + view.turned_away)
         count, silent = len(view.heard), len(view.silent)
         average = heard / count if count else 1.0
         known = heard + self._replicas(view, view.elsewhere)
@@ -99,6 +100,8 @@ def target_in_flight(section: QueueSection | None, learned: float | None) -> flo
 def _rest(view: View) -> str:
     """Return what the clause leaves out."""
     notes = []
+    if view.turned_away:
+        notes.append(f"x {1.0 + view.turned_away:.2f} for requests that were refused")
     if view.elsewhere:
         notes.append(f"and {view.elsewhere:g} in flight at replicas that do not serve")
     if view.surplus:
@@ -114,6 +117,7 @@ def _evidence(view: View) -> dict[str, float]:
         "running_requests": view.running,
         "waiting_requests": view.waiting,
         "skewed_requests": view.surplus,
+        "refused_per_served_request": view.turned_away,
         "elsewhere_requests": view.elsewhere,
         "target_in_flight_requests": view.target,
         "silent_replicas": float(len(view.silent)),
