@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import os
 import signal
 import sys
@@ -23,7 +24,12 @@ exit codes, the same for every command:
 
 def entry() -> None:
     """Run the command line of this process and leave with its exit code."""
-    sys.exit(main(sys.argv[1:]))
+    _write_anything()
+    try:
+        code = main(sys.argv[1:])
+    except KeyboardInterrupt:  # while the verbs were being loaded
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,6 +49,14 @@ def main(arguments: Sequence[str]) -> int:
         print(f"leadtime {parsed.verb}: {_one_line(error)}", file=sys.stderr)
         return UNUSABLE
     return code
+
+
+def _write_anything() -> None:
+    """Pipe UTF-8 whatever the locale; what a terminal cannot show, it shows as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:

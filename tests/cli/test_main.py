@@ -1,5 +1,7 @@
 """The command line as a whole: verbs, exit codes, and how fast it answers."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -43,6 +45,29 @@ def test_help_lists_the_verbs_and_the_exit_codes(capsys):
     listed = [line.split()[0] for line in out.splitlines() if line[:4].isspace() and line.strip()]
     assert [word for word in listed if word in VERBS] == list(VERBS)
     assert "0 fine   1 findings" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("locale", ["latin-1", "ascii", "utf-8"])
+def test_no_locale_keeps_a_command_from_speaking(locale, tmp_path):
+    """An ellipsis in the schema, a name in a policy: what is piped is UTF-8 whatever the locale."""
+    environment = {**os.environ, "PYTHONIOENCODING": locale, "LC_ALL": "C"}
+    policy = tmp_path / "na\u00efve.yaml"
+    policy.write_text("kind: ScalingPolicy\nmetadata: {name: \u540d}\n")
+
+    def said(*words: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, "-m", "adapter", *words],
+            env=environment,
+            capture_output=True,
+            check=False,
+        )
+
+    assert "\u2026" in said("schema").stdout.decode()
+    assert said("doctor", "--help").returncode == 0
+    found = said("lint", "-o", "json", str(policy))
+    assert found.returncode == 1
+    assert json.loads(found.stdout.decode())[0]["file"] == str(policy)
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["lint", "--nonsense"]])
