@@ -138,6 +138,9 @@ class Decision:
     lead_time: Seconds
     """The load time used: measured, or the policy's default."""
 
+    data_at: Timestamp | None = None
+    """When the data was last good enough to decide on; ``at`` unless held. None: never."""
+
     @property
     def held(self) -> bool:
         """Return whether missing data keeps the count; loud, never an ordinary number."""

@@ -74,6 +74,7 @@ def evaluate(
         census=census(view),
         standby=max(0, desired - combined.after),
         lead_time=lead,
+        data_at=state.good_at,
     )
     state = learned(state, view, judged, ttft_window=_ttft_window(spec))
     return decision, replace(

@@ -173,7 +173,7 @@ _GAUGES: Final = {
     "leadtime_policy_problem": ("1 while the policy's file is not what runs.", ()),
     "leadtime_decision_refused": ("1 while the wire answers an error instead of a count.", ()),
     "leadtime_decision_held": ("1 while missing data keeps the count.", ()),
-    "leadtime_signal_age_seconds": ("Age of the latest decision.", ()),
+    "leadtime_signal_age_seconds": ("Age of the last data good enough to decide on.", ()),
     "leadtime_desired_replicas": ("Replicas wanted; absent while refused.", ()),
     "leadtime_published_replicas": ("Replicas the HPA and KEDA are told.", ()),
     "leadtime_standby_replicas": ("The part of desired above present demand.", ()),
@@ -214,7 +214,9 @@ class _Families:
     def add_decision(self, listing: Listing, decision: Decision, now: Timestamp) -> None:
         census = decision.census
         self._add(listing, "leadtime_decision_held", decision.held)
-        self._add(listing, "leadtime_signal_age_seconds", max(0.0, now - decision.at))
+        if decision.data_at is not None:
+            age = max(0.0, now - decision.data_at)
+            self._add(listing, "leadtime_signal_age_seconds", age)
         self._add(listing, "leadtime_serving_replicas", census.serving)
         self._add(listing, "leadtime_loading_replicas", census.loading)
         self._add(listing, "leadtime_overdue_replicas", census.overdue)

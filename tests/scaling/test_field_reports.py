@@ -22,6 +22,7 @@ from tests.build import (
     serving,
     silent,
 )
+from tests.fleet.expositions import a_body, gap_of, reading_of, recorded
 
 SPEC = a_spec(signals={"queue": {"targetInFlight": 8, "headroom": 1}})
 
@@ -229,6 +230,22 @@ def test_rows_30_and_31_idle_without_a_ttft_goes_down() -> None:
     assert not any(decision.held for decision in decisions)
 
 
+def test_row_33_a_wrong_model_holds_loudly_and_never_echoes_the_count() -> None:
+    """llm-d#2310: desired = current, every check green, and nothing would ever scale."""
+    body = a_body('vllm:num_requests_waiting{engine="0",model_name="Qwen/Qwen3-32B"} 40')
+    gap = gap_of(body, "Qwen3-32B")
+    fleets = [a_fleet(a_replica("a", sample=gap), at=T0 + t) for t in (0.0, 130.0)]
+
+    held, refused = play(fleets, remembering(2))
+
+    available = next(c for c in held.conditions if c.type is ConditionType.METRICS_AVAILABLE)
+    assert held.held
+    assert (available.status, available.reason) == (False, "Missing")
+    assert "did you mean 'Qwen/Qwen3-32B'?" in available.message
+    assert refused.refusal is not None
+    assert "did you mean 'Qwen/Qwen3-32B'?" in refused.refusal
+
+
 def test_row_34_a_series_that_nothing_was_served_for_is_normal() -> None:
     """nvcf#1601: no histogram before the first request is no reason to look elsewhere."""
     decision = decide(a_fleet(*serving(2, running=12)), remembering(2))
@@ -256,6 +273,48 @@ def test_row_37_a_wedged_engine_with_a_healthy_endpoint_is_no_capacity() -> None
     assert decisions[-1].census.stalled == 1
 
 
+# --- 1.5 metric names changed with the engine (the aliases themselves: tests/fleet)
+
+
+@pytest.mark.parametrize(
+    ("dump", "published"),
+    [
+        ("vllm-0.8.5-codegen", 9),
+        ("vllm-0.9.2-codegen", 9),
+        ("vllm-0.11.2-codegen", 5),
+        ("vllm-0.13.0-codegen", 5),
+    ],
+)
+def test_rows_38_and_40_a_renamed_kv_gauge_still_confirms_a_queue(
+    dump: str, published: int
+) -> None:
+    """vllm#24245: usage 0.83, and 0.44 over two ranks, over a target of 0.1, with 5 waiting."""
+    spec = a_spec(signals={"queue": {"targetInFlight": 1000}, "kvCache": {"target": 0.1}})
+    fleet = a_fleet(a_replica("a", sample=reading_of(recorded(dump))))
+
+    assert evaluate(spec, fleet, remembering(1))[0].published == published
+
+
+def test_row_41_metrics_without_a_series_we_know_become_an_error() -> None:
+    """llm-d#2473: the query named what nothing emits: "it just never scales, quietly"."""
+    gap = gap_of(a_body('inference_extension_flow_control_queue_size{model_name="m"} 9'))
+    fleets = [a_fleet(a_replica("a", sample=gap), at=T0 + t) for t in (0.0, 130.0)]
+
+    held, refused = play(fleets, remembering(2))
+
+    assert (held.published, held.held) == (2, True)
+    assert refused.refusal is not None
+    assert "no series of" in refused.refusal
+
+
+def test_row_45_a_target_above_what_the_engine_runs_at_once_still_scales() -> None:
+    """LLMKube#482: a gauge that is capped at 1 under a target of 2; what waits counts as well."""
+    fleet = a_fleet(*serving(1, running=1, waiting=9))
+    spec = a_spec(signals={"queue": {"targetInFlight": 2, "headroom": 1}})
+
+    assert evaluate(spec, fleet, remembering(1))[0].published == 5
+
+
 # --- 1.7 KV usage as a signal
 
 
@@ -271,6 +330,15 @@ def test_row_58_an_empty_cache_is_no_reason_to_go_down() -> None:
     decision = decide(a_fleet(*serving(3, running=8, kv=0.0)), remembering(3, wanted=1))
 
     assert decision.published == 3
+
+
+@pytest.mark.parametrize(("target", "published"), [(0.8, 3), (0.5, 4)])
+def test_row_59_the_kv_target_is_the_policys(target: float, published: int) -> None:
+    """Blocks are counted: 17-token prompts show 0.667 with 0.365 in use (vllm PR#57336)."""
+    spec = a_spec(signals={"queue": {"targetInFlight": 99}, "kvCache": {"target": target}})
+    fleet = a_fleet(*serving(3, running=8, waiting=1, kv=0.66))
+
+    assert evaluate(spec, fleet, remembering(3))[0].published == published
 
 
 # --- 1.8 queue spread or stuck
@@ -298,6 +366,18 @@ def test_row_63_a_queue_at_one_replica_is_a_routing_fault(
 def test_rows_69_and_70_a_step_inside_the_tolerance_is_named(current: int, wanted: int) -> None:
     """k/k#116984, crane#836: 10 → 11 and 22 → 24 never happened, and nobody was told."""
     assert f"{current}→{wanted} is inside" in dead_zone(current).ignores(wanted)
+
+
+@pytest.mark.parametrize(("current", "wanted", "followed"), [(20, 21, 23), (10, 11, 12)])
+def test_row_71_the_least_count_that_is_followed_is_known(
+    current: int, wanted: int, followed: int
+) -> None:
+    """kube-metrics-adapter#371: 21 wanted at 20 has to be published as 23."""
+    zone = dead_zone(current)
+
+    assert zone.ignores(wanted)
+    assert current + zone.step_up == followed
+    assert not zone.ignores(followed)
 
 
 # --- 1.12 shortage

@@ -42,6 +42,7 @@ def a_decision(published: int = 7, **facts: object) -> Decision:
         census=Census(serving=5, loading=2),
         standby=1,
         lead_time=Seconds(240.0),
+        data_at=T0,
     )
     return replace(plain, **facts)  # type: ignore[arg-type]
 

@@ -73,6 +73,14 @@ def test_a_decision_is_shown_with_its_parts():
     assert series[_of("policy_problem")] == 0
 
 
+@pytest.mark.parametrize(("data_at", "age"), [(T0 - 90.0, 93.0), (None, None)])
+def test_row_35_the_age_of_a_signal_is_that_of_its_data(data_at: float | None, age: float | None):
+    """WVA#1082: a tick a second ago on data of a minute ago is a minute old; none has no age."""
+    series = _series(_meters(a_board(chat=a_decision(7, data_at=data_at)), now=T0 + 3))
+
+    assert series.get(_of("signal_age_seconds")) == age
+
+
 @pytest.mark.parametrize(
     ("facts", "now"), [({"refusal": "no data"}, T0), ({}, T0 + 121)], ids=["refused", "stale"]
 )
