@@ -32,10 +32,13 @@ def outage_of(
 ) -> Outage | None:
     """Return the outage, or None while the signals that must tell do tell.
 
+    Where none must, because the policy has only such as raise, any replica that answers will do.
     Named after the commonest cause among the silent replicas, with the words of the first one
     that has it: one broken pod must not hide that the whole fleet times out.
     """
-    if not any(demand.blocks_down for demand in demands):
+    told = any(demand.replicas is not None for demand in demands)
+    answered = told or any(replica.reading is not None for replica in view.serving)
+    if answered and not any(demand.blocks_down for demand in demands):
         return None
     said = [silence for _, silence in view.silent]
     commonest = Counter(silence.lack for silence in said).most_common(1)

@@ -437,6 +437,24 @@ def test_an_empty_fleet_is_no_zero() -> None:
     assert "no replica of the target serves" in decision.holds[0].because
 
 
+@pytest.mark.parametrize("replicas", [silent(4), loading(4), ()])
+@pytest.mark.parametrize("signal", ["ttft", "kvCache"])
+def test_signals_that_only_raise_do_not_make_a_blackout_good_data(
+    signal: str, replicas: tuple[Replica, ...]
+) -> None:
+    """Without the queue signal nobody missed the metrics: ten went to one in a blackout."""
+    spec = a_spec(signals={"queue": None, "kvCache": None, "ttft": None, signal: {}})
+
+    held = decide(a_fleet(*replicas), remembering(10, wanted=1, ago=100.0), spec)
+    refused = decide(a_fleet(*replicas), remembering(10, wanted=1, ago=300.0), spec)
+
+    assert held.published == 10
+    assert [hold.reason for hold in held.holds] == [HoldReason.METRICS_GAP]
+    assert condition(held, ConditionType.METRICS_AVAILABLE).status is False
+    assert refused.refusal is not None
+    assert refused.refusal.startswith("stale: last sample 300 s old, limit 120 s: ")
+
+
 @pytest.mark.parametrize(
     ("replicas", "reason"),
     [
