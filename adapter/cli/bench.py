@@ -1,4 +1,4 @@
-"""``leadtime bench``: how fast it parses, scrapes, serves and decides, measured on this machine."""
+"""``leadtime bench``: how fast it parses, scrapes, serves, decides and simulates, here."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FINE, FOUND, UNUSABLE = 0, 1, 2
 
-PARTS: Final = ("parse", "decide", "scrape", "reads")
+PARTS: Final = ("parse", "decide", "simulate", "scrape", "reads")
 
 _EPILOG: Final = """\
 examples:
@@ -22,10 +22,11 @@ examples:
   leadtime bench scrape reads --seconds 60 -o json  longer, for scripts
 
 parts:
-  parse   exposition text to samples: the library alone, and behind the prefilter
-  decide  one tick of the loop without the scrape, for 7, 100 and 1,000 replicas
-  scrape  CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
-  reads   the metric endpoint: reads per second, and percentiles, plain and over TLS
+  parse     exposition text to samples: the library alone, and behind the prefilter
+  decide    one tick of the loop without the scrape, for 7, 100 and 1,000 replicas
+  simulate  requests a second that one simulated engine answers, on one core
+  scrape    CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
+  reads     the metric endpoint: reads per second, and percentiles, plain and over TLS
 
 Everything stays on loopback, in processes of its own. CPU time is little disturbed by what else
 runs here; reads per second and percentiles are.
@@ -89,11 +90,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Part]":
     """Return what measures each part."""
-    from adapter.cli.benchmarks import decide, parse, reads, scrape
+    from adapter.cli.benchmarks import decide, parse, reads, scrape, simulate
 
     return {
         "parse": lambda: parse.measure(recorded),
         "decide": decide.measure,
+        "simulate": simulate.measure,
         "scrape": lambda: scrape.measure(seconds=seconds),
         "reads": lambda: reads.measure(seconds=seconds),
     }

@@ -17,13 +17,15 @@ from typing import Final
 
 from adapter.fleet.histogram import Histogram
 from adapter.fleet.units import Timestamp
-from adapter.simulator.presets import EnginePreset
+from adapter.simulator.presets import EnginePreset, StepLaw
 
 TTFT_BOUNDS: Final = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75),
     *(1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0),
 )
 """vLLM's buckets since 0.8.5, in seconds, without the last, infinite one."""
+
+_NEVER: Final = -math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +73,8 @@ class SimulatedEngine:
     def __init__(self, preset: EnginePreset, *, started_at: float = 0.0) -> None:
         """Begin idle at ``started_at``, with nothing in any cache."""
         self.preset = preset
-        self._law = _Law.of(preset)
+        self._law = StepLaw.of(preset)
+        self._admissible = preset.admissible_tokens
         self._now = started_at
         self._arriving: deque[_Sequence] = deque()
         self._waiting: deque[_Sequence] = deque()
@@ -157,9 +160,9 @@ class SimulatedEngine:
         prompt, output, cached = request.prompt_tokens, request.output_tokens, request.cached_tokens
         if not (0 <= cached <= prompt and prompt > 0 and output > 0):
             raise ValueError(f"{request}: expected tokens in and out, and no more cached than in")
-        if prompt + output > self.preset.admissible_tokens:
+        if prompt + output > self._admissible:
             raise ValueError(
-                f"{request}: {self.preset.name} holds {self.preset.admissible_tokens} tokens; "
+                f"{request}: {self.preset.name} holds {self._admissible} tokens; "
                 "leave it out, as a real engine refuses it, or take a preset with more kv_tokens"
             )
         self._submitted += 1
@@ -170,16 +173,18 @@ class SimulatedEngine:
     def advance(self, until: float) -> list[Request]:
         """Run every step that ends by ``until``, and return who finished, in order."""
         finished: list[Request] = []
+        arriving = self._arriving
         while True:
-            self._admit()
+            if self._waiting or (arriving and arriving[0].arrived_at <= self._now):
+                self._admit()
             if self._prefilling:
                 if not self._mixed_step(until, finished):
                     return finished
             elif self._decoding:
                 if not self._decode(until, finished):
                     return finished
-            elif self._arriving and self._arriving[0].request.arrived_at <= until:
-                self._now = max(self._now, self._arriving[0].request.arrived_at)
+            elif arriving and arriving[0].arrived_at <= until:
+                self._now = max(self._now, arriving[0].arrived_at)
             else:
                 self._now = max(self._now, until)
                 return finished
@@ -190,16 +195,15 @@ class SimulatedEngine:
         Twice at one moment is once: a step that ends too late is planned again by the next call.
         The tokens of the step itself count, so what was just preempted does not fit.
         """
-        arriving, waiting = self._arriving, self._waiting
-        while arriving and arriving[0].request.arrived_at <= self._now:
+        arriving, waiting, now = self._arriving, self._waiting, self._now
+        while arriving and arriving[0].arrived_at <= now:
             waiting.append(arriving.popleft())
-        if not waiting:
-            return
         preset, prefilling, count = self.preset, self._prefilling, len(self._decoding)
         seats = preset.max_num_seqs - count - len(prefilling)
-        room = preset.admissible_tokens - self._context - self._reserved - count
+        room = self._admissible - self._context - self._reserved - count
         budget = preset.max_num_batched_tokens - count
-        budget -= sum(sequence.need - sequence.computed for sequence in prefilling)
+        for sequence in prefilling:
+            budget -= sequence.need - sequence.computed
         while waiting and seats > 0 and budget > 0 and waiting[0].need <= room:
             sequence = waiting.popleft()
             prefilling.append(sequence)
@@ -207,8 +211,8 @@ class SimulatedEngine:
             room -= sequence.need
             budget -= sequence.need - sequence.computed
             self._reserved += sequence.need
-            if sequence.taken_at is None:
-                sequence.taken_at = self._now
+            if sequence.taken_at == _NEVER:
+                sequence.taken_at = now
 
     def _mixed_step(self, until: float, finished: list[Request]) -> bool:
         """Run the step that begins now, prompts included; return False if it ends too late."""
@@ -250,7 +254,7 @@ class SimulatedEngine:
         end = self._now + steps * first + growth * (steps * (steps - 1) / 2)
         limit = until
         if self._arriving and not self._waiting:
-            limit = min(until, self._arriving[0].request.arrived_at)
+            limit = min(until, self._arriving[0].arrived_at)
         if end > limit:
             steps = _steps_within(limit - self._now, first, growth)
             end = self._now + steps * first + growth * (steps * (steps - 1) / 2)
@@ -322,8 +326,7 @@ class SimulatedEngine:
         request.finished_at = Timestamp(self._now + writing)
         self._finished += 1
         self._request_seconds += request.finished_at - request.arrived_at
-        if sequence.taken_at is not None:
-            self._queue_seconds += sequence.taken_at - request.arrived_at
+        self._queue_seconds += sequence.taken_at - request.arrived_at
 
     def _preempt(self) -> None:
         """Put the latest request back at the head of the queue, without its KV cache."""
@@ -348,32 +351,24 @@ class SimulatedEngine:
         self._waiting.appendleft(sequence)
 
 
-@dataclass(frozen=True, slots=True)
-class _Law:
-    """A preset's law of one step, with the overhead multiplied in."""
-
-    least: float
-    sequence: float
-    context: float
-    prefill: float
-    token: float
-    square: float
-
-    @classmethod
-    def of(cls, preset: EnginePreset) -> "_Law":
-        least = max(preset.a, preset.e)
-        parts = (least, preset.b, preset.c, preset.e, preset.alpha, preset.beta)
-        return cls(*(preset.kappa * part for part in parts))
-
-
 class _Sequence:
     """A request inside an engine."""
 
-    __slots__ = ("cached", "computed", "generated", "need", "request", "serial", "taken_at")
+    __slots__ = (
+        "arrived_at",
+        "cached",
+        "computed",
+        "generated",
+        "need",
+        "request",
+        "serial",
+        "taken_at",
+    )
 
     def __init__(self, request: Request, serial: int) -> None:
         self.request = request
         self.serial = serial
+        self.arrived_at = request.arrived_at
         self.need = request.prompt_tokens
         """Tokens that the KV cache must hold before the next one can be generated."""
 
@@ -384,7 +379,7 @@ class _Sequence:
         self.generated = 0
         """As of the latest time that it was not decoding."""
 
-        self.taken_at: float | None = None
+        self.taken_at = _NEVER
 
 
 def _steps_within(seconds: float, first: float, growth: float) -> int:

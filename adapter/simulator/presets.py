@@ -90,6 +90,27 @@ class EnginePreset:
         return Seconds(seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class StepLaw:
+    """The parameters of a step with the overhead multiplied in: what an engine computes with."""
+
+    least: float
+    """The longer of reading the weights and beginning a prefill."""
+
+    sequence: float
+    context: float
+    prefill: float
+    token: float
+    square: float
+
+    @classmethod
+    def of(cls, preset: EnginePreset) -> "StepLaw":
+        """Return the law of ``preset``."""
+        least = max(preset.a, preset.e)
+        parts = (least, preset.b, preset.c, preset.e, preset.alpha, preset.beta)
+        return cls(*(preset.kappa * part for part in parts))
+
+
 PRESETS: Final = (
     EnginePreset(
         name="llama-3.1-8b-h100", a=6.3e-3, b=12.8e-6, c=41.0e-9, e=2.1e-3, alpha=18.9e-6,

@@ -338,7 +338,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["pares"], "no part 'pares'; one of parse, decide, scrape, reads"),
+            (["pares"], "no part 'pares'; one of parse, decide, simulate, scrape, reads"),
             (["--seconds", "0"], "0 is not above 0"),
             (["--seconds", "soon"], "invalid _positive value"),
         ],

@@ -77,6 +77,29 @@ def test_a_step_is_never_shorter_than_its_prefill_part():
     assert preset.a >= preset.e
 
 
+@pytest.mark.slow
+def test_a_cache_too_small_for_a_logged_request_is_never_chosen():
+    """The search tries smaller ones: they cost infinitely much, and end nothing."""
+    log = log_of(KNOWN, count=40)
+    largest = max(one.input_tokens + one.output_tokens for one in log)
+    tight = replace(limits_of(log), kv_tokens=round(1.02 * largest), short=Short.KV_CACHE)
+
+    preset = fit(log, tight, name="found", source="a test")
+
+    assert preset.admissible_tokens >= largest
+
+
+@pytest.mark.slow
+def test_what_a_log_does_not_show_stays_within_reach():
+    """No cost of a sequence, and one request at a time: b goes down, and not to nothing."""
+    log = log_of(replace(KNOWN, b=0.0), count=40, rate=0.05)
+
+    preset = fit(log, limits_of(log), name="found", source="a test")
+
+    assert compare(log, preset).e2e_error < 0.01
+    assert preset.b > 0
+
+
 def test_percentiles_of_nothing_are_no_number():
     assert repr(Spread.of([])) == "Spread(p50=nan, p90=nan, p99=nan)"
     assert Spread.of(range(1, 101)) == Spread(50, 90, 99)
