@@ -44,7 +44,7 @@ def other_engine(at: Timestamp, target: str, *, asked: str, found: str) -> Gap:
         at,
         Cause.NO_ENGINE,
         f"{target}: these are the metrics of {found}, not of {asked}: set spec.engine to "
-        f"{found!r}, or to 'auto'",
+        f"'auto', which tells engines apart",
     )
 
 

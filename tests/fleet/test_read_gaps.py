@@ -37,7 +37,10 @@ def test_one_of_several_models_is_read_when_it_is_named(model: str, waiting: flo
 
 
 def test_series_without_a_model_label_belong_to_every_model():
-    """A filter on the model must not lose process and info series (llm-d-autoscaling#1198)."""
+    """A filter on the model must not lose process and info series (llm-d-autoscaling#1198).
+
+    Trap 16.
+    """
     assert reading_of(TWO_MODELS, "meta/llama").values[Metric.PROCESS_START] == 1000
 
 
@@ -62,7 +65,7 @@ def test_several_models_without_a_name_are_a_gap_that_lists_them():
     ],
 )
 def test_a_wrong_model_is_a_gap_that_names_the_nearest(asked: str, meant: str):
-    """llm-d#2310: the id differs from the label and everything stays green."""
+    """Trap 21, llm-d#2310: the id differs from the label and everything stays green."""
     gap = gap_of(TWO_MODELS, asked)
 
     assert gap.cause is Cause.WRONG_MODEL
@@ -106,6 +109,7 @@ def test_a_placeholder_is_no_model_name():
     ],
 )
 def test_a_body_that_is_no_exposition_is_a_gap_that_says_what_it_is(body: bytes, words: str):
+    """Trap 18: JSON, HTML, nothing, half of it; missing is not 0."""
     gap = gap_of(body)
 
     assert gap.cause is Cause.NOT_METRICS
@@ -128,7 +132,15 @@ def test_another_engine_than_the_policy_s_is_a_gap_that_names_it():
 
     assert gap.cause is Cause.NO_ENGINE
     assert "metrics of vllm, not of sglang" in gap.detail
-    assert "set spec.engine to 'vllm', or to 'auto'" in gap.detail
+    assert "set spec.engine to 'auto'" in gap.detail
+
+
+def test_no_engine_is_recommended_that_a_policy_cannot_name():
+    """TGI, LMDeploy and others are read under ``auto`` alone."""
+    gap = gap_of(a_body("tgi_queue_size 1"), engine="vllm")
+
+    assert "metrics of tgi, not of vllm" in gap.detail
+    assert "'tgi'" not in gap.detail
 
 
 def test_an_engine_without_one_usable_value_is_a_gap_and_not_an_empty_reading():
