@@ -124,6 +124,10 @@ class ServerTls:
     async def follow(self, clock: Clock, meters: CertificateMeters) -> None:
         """Look at the files until cancelled."""
         meters.certificate_loaded(self.expires)
+        if self.expires <= clock.now():
+            note = "clients refuse it; a renewed one is taken over within seconds"
+            file = self._files.certificate
+            _log.error("tls=expired file=%s expires=%d note=%r", file, self.expires, note)
         while True:
             await clock.sleep_until(Timestamp(clock.now() + POLL))
             try:

@@ -300,6 +300,20 @@ def test_a_certificate_without_names_has_none(pki: Pki):
     assert ServerTls(pki.files).names == ()
 
 
+async def test_a_certificate_that_expired_before_the_start_is_told(
+    pki: Pki, caplog: pytest.LogCaptureFixture
+):
+    """It is served all the same: a renewed one may come, and a crash loop would not take it."""
+    expired = FakeClock(start=NOW + 400 * 86_400, stop_at=NOW)
+
+    with pytest.raises(asyncio.CancelledError):
+        await ServerTls(pki.files).follow(expired, Counted())
+
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert f"tls=expired file={pki.files.certificate}" in record.getMessage()
+
+
 async def test_the_files_are_followed_and_every_change_is_told(
     pki: Pki, caplog: pytest.LogCaptureFixture
 ):
