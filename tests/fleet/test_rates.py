@@ -56,7 +56,7 @@ def test_a_flat_counter_grew_by_nothing_which_is_not_unknown():
 
 
 def test_after_a_reset_the_new_value_counts_once():
-    """100→7 is 7, not -93; the reading after that is compared with 7."""
+    """Trap 8: 100→7 is 7, not -93; the reading after that is compared with 7."""
     first, second, third = a_reading(r0=100), a_reading(r0=7), a_reading(r0=9)
 
     assert increase(second, first, TOKENS) == 7

@@ -64,7 +64,7 @@ def test_a_part_of_a_sum_under_an_old_name_warns_too():
     ],
 )
 def test_every_spelling_of_vllm_is_read_and_said(prefix: str, matched: str):
-    """Relabelings and wrappers write the prefix differently; NIM writes none."""
+    """kthena#868: Relabelings and wrappers write the prefix differently; NIM writes none."""
     labels = '{model_name="m"}'
     body = a_body(f"{prefix}num_requests_waiting{labels} 4", "process_start_time_seconds 5")
 
@@ -101,7 +101,7 @@ def test_what_an_engine_never_exports_is_unserved_and_not_a_fault():
 
 
 def test_ranks_add_up_for_counts_and_average_for_ratios_with_the_peak_beside():
-    """DP 2, one rank hot: waiting 40 + 0, KV mean 0.51 and peak 0.97."""
+    """Trap 12: DP 2, one rank hot: waiting 40 + 0, KV mean 0.51 and peak 0.97."""
     body = a_body(
         'vllm:num_requests_waiting{engine="0",model_name="m"} 40',
         'vllm:num_requests_waiting{engine="1",model_name="m"} 0',
@@ -159,7 +159,7 @@ def test_a_series_without_rank_label_stands_for_all_ranks():
 
 
 def test_copies_of_one_quantity_are_not_added_up():
-    """tp_rank, pp_rank, moe_ep_rank and pid repeat the same queue: 5 is 5."""
+    """Trap 13: tp_rank, pp_rank, moe_ep_rank and pid repeat the same queue: 5 is 5."""
     body = a_body(
         *(
             f'sglang:num_queue_reqs{{dp_rank="0",model_name="m",pid="{10 * tp}",tp_rank="{tp}"}} 5'
@@ -223,6 +223,7 @@ def test_a_series_that_stands_twice_counts_once_and_warns():
     ],
 )
 def test_a_value_that_cannot_be_true_is_missing_with_the_reason(value: str, why: str):
+    """Trap 17: sentinels are unknown, and never 0."""
     reading = reading_of(a_vllm_body(kv=value))
 
     assert KV not in reading.values
@@ -309,6 +310,7 @@ def test_half_a_ratio_in_one_version_makes_it_unknown():
 
 
 def test_microseconds_and_milliseconds_become_seconds():
+    """Trap 14: 2,500,000 µs are 2.5 s, 100 ms are 0.1 s."""
     labels = 'model="t",version="1",'
     body = a_body(
         'nv_inference_request_success{model="t",version="1"} 10',

@@ -30,7 +30,7 @@ def test_ttft_adds_up_over_ranks():
 
 
 def test_ttft_of_two_bucket_layouts_is_read_in_the_bounds_they_share():
-    """Exact there: 2+5 within 1 s. The bound only one has says nothing of the other."""
+    """Trap 25: Exact there: 2+5 within 1 s. The bound only one has says nothing of the other."""
     body = a_body(
         *a_histogram(TTFT_NAME, 'engine="0",model_name="m",', le_0_5=1, le_1=2, inf=3),
         *a_histogram(TTFT_NAME, 'engine="1",model_name="m",', le_1=5, inf=5),

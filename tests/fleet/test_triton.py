@@ -14,7 +14,10 @@ KV = Metric.KV_CACHE_USAGE
 
 
 def test_a_decoupled_model_hides_its_queue_from_triton():
-    """20 inside, 5 answered: pending 0 and success 20. Triton says so; nothing tells it apart."""
+    """20 inside, 5 answered: pending 0 and success 20. Triton says so; nothing tells it apart.
+
+    Trap 4, measured 3.
+    """
     reading = reading_of(recorded("triton-2.51.0-real_cpu_decoupled_hidden_queue"))
 
     assert reading.values[WAITING] == 0
@@ -86,7 +89,10 @@ def test_an_ensemble_is_not_added_to_its_members():
 
 
 def test_an_unloaded_model_is_a_wrong_model_and_not_an_idle_one():
-    """Trap 8: its series go, only failure counters linger; /v2/health/ready stays 200."""
+    """Its series go, only failure counters linger; /v2/health/ready stays 200.
+
+    Trap 8, measured 5.
+    """
     dump = recorded("triton-2.51.0-real_cpu_after_unload")
 
     gap = gap_of(dump, "slow_py")
@@ -105,11 +111,34 @@ def test_before_2_38_triton_has_no_queue_to_read():
 
 
 def test_a_full_queue_of_triton_is_counted_nowhere():
-    """28 of 60 requests got a 503; no failure counter moved."""
+    """Measured 1: 28 of 60 requests got a 503; no failure counter moved."""
     reading = reading_of(recorded("triton-2.51.0-real_cpu_under_load_4"), "slow_py")
 
     assert reading.values[Metric.REQUESTS_FINISHED] == 30
     assert Metric.REQUESTS_REJECTED in reading.unserved
+
+
+def test_errors_of_a_python_model_count_as_success():
+    """Trap 19, measured 2: 32 in version 2 though 2 of them were errors; no failure moved."""
+    reading = reading_of(recorded("triton-2.51.0-real_cpu_after_load"), "slow_py")
+
+    assert reading.ranks["2"].values[Metric.REQUESTS_FINISHED] == 32
+
+
+def test_summaries_without_a_sample_are_nan_and_disturb_nothing():
+    """Measured 7: every quantile is "Nan"; queue and counters are 0."""
+    reading = reading_of(recorded("triton-2.51.0-real_cpu_idle"), "slow_py")
+
+    assert (reading.values[WAITING], reading.values[Metric.REQUESTS_FINISHED]) == (0, 0)
+    assert reading.warnings == ()
+
+
+def test_a_histogram_flag_that_does_nothing_leaves_ttft_not_exported():
+    """Measured 8: 2.51 takes histogram_latencies=true and writes no histogram; that is no fault."""
+    reading = reading_of(recorded("triton-2.51.0-real_cpu_after_streaming"), "stream_py")
+
+    assert reading.ttft is None
+    assert "ttft" in reading.unserved
 
 
 def test_a_new_version_of_a_model_is_no_burst():

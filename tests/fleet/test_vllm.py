@@ -1,4 +1,4 @@
-"""How vLLM behaved when it was measured (0.32.0, on a CPU), as readings."""
+"""How vLLM behaved when it was measured (0.32.0, on a CPU), by number, as readings."""
 
 import dataclasses
 import itertools
@@ -26,7 +26,10 @@ def series(dump: str, *numbers: int) -> list[Reading]:
 
 
 def test_a_frozen_engine_shows_work_and_not_one_event():
-    """SIGSTOP for 4 s: running 8, waiting 16, and no counter, no first token, no step moves."""
+    """SIGSTOP for 4 s: running 8, waiting 16, and no counter, no first token, no step moves.
+
+    Trap 5, measured 2.
+    """
     readings = series(f"{REAL}-stalled_engine_sigstop", 1, 2, 3)
 
     for before, now in itertools.pairwise(readings):
@@ -60,14 +63,17 @@ def test_two_scrapes_under_load_give_the_arrivals_between_them():
 
 
 def test_a_killed_engine_still_reports_its_last_gauges():
-    """After kill -9 /metrics answers 200 for 3 s: 8 running, 16 waiting. Reading cannot tell."""
+    """After kill -9 /metrics answers 200 for 3 s: 8 running, 16 waiting. Reading cannot tell.
+
+    Trap 9, measured 3.
+    """
     reading = reading_of(recorded(f"{REAL}-engine_killed9_stale"))
 
     assert (reading.values[RUNNING], reading.values[WAITING]) == (8, 16)
 
 
 def test_a_mass_abort_empties_the_gauges_and_is_counted_nowhere():
-    """vllm#31503: 25 clients gone, 0 running, and request_success stays 0."""
+    """Measured 11, vllm#31503: 25 clients gone, 0 running, and request_success stays 0."""
     reading = reading_of(recorded(f"{REAL}_after_mass_abort"))
 
     assert (reading.values[RUNNING], reading.values[WAITING]) == (0, 0)
@@ -76,7 +82,7 @@ def test_a_mass_abort_empties_the_gauges_and_is_counted_nowhere():
 
 
 def test_a_full_kv_cache_shows_as_usage_and_preemptions_while_the_queue_empties():
-    """24 blocks: waiting 9→1 at usage 0.91→0.83, preemptions 0→14: trap 1."""
+    """Measured 8: 24 blocks: waiting 9→1 at usage 0.91→0.83, preemptions 0→14: trap 1."""
     first, *_, last = series(f"{REAL}_kvfull-under_load", 1, 2, 3, 4, 5, 6)
 
     assert (first.values[WAITING], last.values[WAITING]) == (7, 1)
@@ -93,12 +99,12 @@ def test_a_prefill_bound_engine_waits_at_low_kv_usage():
 
 
 def test_a_warm_prefix_cache_does_not_count_as_usage():
-    """vllm#20302: load gone, blocks cached: 0.0 is right."""
+    """Measured 7, vllm#20302: load gone, blocks cached: 0.0 is right."""
     assert reading_of(recorded(f"{REAL}_after_load")).values[KV] == 0.0
 
 
 def test_a_fresh_engine_reads_as_idle_and_not_as_missing():
-    """Before any request every series stands there with 0."""
+    """Measured 6: before any request every series stands there with 0."""
     reading = reading_of(recorded(f"{REAL}_idle_before_any_request"))
 
     assert (reading.values[RUNNING], reading.values[WAITING], reading.values[KV]) == (0, 0, 0)
@@ -116,7 +122,7 @@ def test_a_fresh_engine_of_several_api_servers_has_no_gauges_yet_which_is_not_0(
 
 
 def test_data_parallel_ranks_add_up_to_one_replica():
-    """Trap 12: engines 0 and 1 wait 12 + 12 and run 8 + 8."""
+    """Trap 12, measured 9: engines 0 and 1 wait 12 + 12 and run 8 + 8."""
     reading = reading_of(recorded(f"{REAL}_dp2_api2-under_load_1"))
 
     assert [reading.ranks[rank].values[WAITING] for rank in ("0", "1")] == [12, 12]
@@ -125,14 +131,14 @@ def test_data_parallel_ranks_add_up_to_one_replica():
 
 
 def test_the_measured_load_time_is_that_of_the_engine():
-    """29.02 s from series, 29.6 s by the clock at its start."""
+    """Measured 10: 29.02 s from series, 29.6 s by the clock at its start."""
     reading = reading_of(recorded(f"{REAL}-under_load_1"))
 
     assert reading.values[Metric.MODEL_LOAD_SECONDS] == pytest.approx(29.02, abs=0.005)
 
 
 def test_admission_rejections_are_counted_without_an_engine_label():
-    """40 turned away, 8 first tokens: the queue gauge and TTFT never saw them."""
+    """Measured 12: 40 turned away, 8 first tokens: the queue gauge and TTFT never saw them."""
     reading = reading_of(recorded(f"{REAL}_after_admission_rejections"))
 
     assert reading.values[Metric.REQUESTS_REJECTED] == 40
@@ -140,7 +146,10 @@ def test_admission_rejections_are_counted_without_an_engine_label():
 
 
 def test_lora_series_without_a_model_neither_disturb_nor_count():
-    """Five stale lora_requests_info series: one model, 8 running, 8 waiting."""
+    """Five stale lora_requests_info series: one model, 8 running, 8 waiting.
+
+    Trap 16, measured 13.
+    """
     reading = reading_of(recorded(f"{REAL}_lora_under_load"))
 
     assert reading.model == "tiny"
@@ -148,13 +157,17 @@ def test_lora_series_without_a_model_neither_disturb_nor_count():
 
 
 def test_an_answer_to_an_openmetrics_request_reads_alike():
-    """The Accept header is ignored; the body is what counts, never its content type."""
+    """The Accept header is ignored; the body is what counts, never its content type.
+
+    Measured 15.
+    """
     reading = reading_of(recorded(f"{REAL}_openmetrics_accept"))
 
     assert reading.values[WAITING] == 0
 
 
 def test_log_stats_off_is_a_gap_with_the_flag_in_it():
+    """Measured 14: 200, 96 lines and no series of vLLM."""
     gap = gap_of(recorded(f"{REAL}_disable_log_stats"), engine="vllm")
 
     assert gap.cause is Cause.NO_ENGINE

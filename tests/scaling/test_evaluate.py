@@ -382,6 +382,7 @@ def test_silence_everywhere_holds_the_count_loudly() -> None:
     assert decision.held
     assert reasons(decision) == [HoldReason.METRICS_GAP]
     assert decision.holds[0].until == T0 + 90.0
+    assert decision.data_at == T0 - 30.0
     available = condition(decision, ConditionType.METRICS_AVAILABLE)
     assert (available.status, available.reason) == (False, "Error")
     assert available.message == "4 of 4 serving replicas: no answer"

@@ -197,7 +197,10 @@ def told(count: int, *, at: float, bounds: tuple[float, ...] = BOUNDS) -> Readin
 
 
 def test_first_tokens_are_the_difference_of_two_scrapes() -> None:
-    """A lifetime histogram never forgets: 90 fast ones before do not hide 10 slow ones now."""
+    """A lifetime histogram never forgets: 90 fast ones before do not hide 10 slow ones now.
+
+    Trap 7.
+    """
     before = a_reading(at=T0 - 5, ttft=a_histogram([0.1] * 90))
     now = a_reading(ttft=a_histogram([0.1] * 90 + [3.0] * 10))
     fleet = a_fleet(*(a_replica(uid, sample=now, previous=before) for uid in "ab"))

@@ -114,7 +114,10 @@ async def test_a_target_that_says_nothing_new_stays_what_it_was():
 
 
 async def test_a_slow_answer_is_used_at_the_next_tick():
-    """The tick does not wait for it, and it is not asked a second time meanwhile."""
+    """The tick does not wait for it, and it is not asked a second time meanwhile.
+
+    Measured 16 of vLLM.
+    """
     engines = Engines()
     engines.bodies = {"slow": b"9", "well": b"1"}
     async with a_live_fleet(engines, "slow", "well") as (fleet, _):
@@ -132,6 +135,7 @@ async def test_a_slow_answer_is_used_at_the_next_tick():
 
 
 async def test_no_target_has_two_questions_open():
+    """Trap 23: a scrape costs the engine that serves users."""
     engines = Engines()
     engines.hang("a")
     async with a_live_fleet(engines, "a", interval=0.02) as (fleet, _):
