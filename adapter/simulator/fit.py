@@ -27,9 +27,6 @@ _PROPORTIONS: Final = ("b", "e")
 
 _EVALUATIONS: Final = 300
 _STEP: Final = 0.4
-_REACH: Final = math.log(1e4)
-"""How far a search may go from where it begins."""
-
 _ROUNDS: Final = 2
 """Searches, each from the best of the one before: a simplex that shrank early starts anew."""
 
@@ -166,8 +163,6 @@ def _refit(
     origin = [math.log(getattr(start, field)) for field in free]
 
     def cost(point: Point) -> float:
-        if max(abs(x - y) for x, y in zip(point, origin, strict=True)) > _REACH:
-            return math.inf
         try:
             answers = replay(replayed, _preset_at(start, free, point, tied=tied))
         except ValueError:  # the KV cache is too small for some request of the log
