@@ -34,7 +34,8 @@ class LiveFleet:
     """The fleet behind one policy, as its targets report it.
 
     A target has at most one question open. One that is late, or timed out last time, holds up
-    neither the tick nor the others: it is asked, and its answer is used when it comes.
+    neither the tick nor the others: it is asked, and its answer is used when it comes. ``prompt``
+    is how long a tick waits for one target.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class LiveFleet:
         clock: Clock,
         interval: Seconds,
         stale_after: Seconds,
+        prompt: Seconds = PROMPT,
     ) -> None:
         self._targets, self._fetch, self._read, self._clock = targets, fetch, read, clock
-        self._interval, self._stale_after = interval, stale_after
+        self._interval, self._stale_after, self._prompt = interval, stale_after, prompt
         self._samples: dict[str, Reading | Gap] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -79,7 +81,7 @@ class LiveFleet:
     async def _ask_all(self, roster: Roster) -> None:
         """Open a question to every target that has none, and wait for the prompt ones."""
         loop = asyncio.get_running_loop()
-        patience = PROMPT if self._memory.witnessed else PROMPT_AT_FIRST
+        patience = self._prompt if self._memory.witnessed else PROMPT_AT_FIRST
         turns = []
         for target in roster.targets:
             if not self._free(target):

@@ -12,7 +12,7 @@ from adapter.fleet.reading import Gap
 from adapter.fleet.units import Seconds
 from adapter.policy.document import Policy, StaticSource
 from adapter.sources.directory import RecordedTargets
-from adapter.sources.live import LiveFleet
+from adapter.sources.live import PROMPT, LiveFleet
 from adapter.sources.scrape import Scraper
 from adapter.sources.static import StaticTargets
 from adapter.sources.targets import Fetch, Targets
@@ -49,17 +49,25 @@ class LocalSources:
             return self._fleet(policy, recorded, recorded.fetch, stale_after=NEVER)
         return self.scraped(policy, StaticTargets(static.urls), timeout=_timeout(static))
 
-    def scraped(self, policy: Policy, targets: Targets, *, timeout: Seconds) -> LiveFleet:
-        """Return the fleet that ``targets`` names, scraped over HTTP."""
+    def scraped(
+        self, policy: Policy, targets: Targets, *, timeout: Seconds, prompt: Seconds = PROMPT
+    ) -> LiveFleet:
+        """Return the fleet that ``targets`` names, scraped over HTTP; see ``LiveFleet``."""
         stale_after = Seconds(max(2 * policy.spec.source.interval, SHORTEST_STALENESS))
 
         async def fetch(target: Target) -> bytes | Gap:
             return await self._scraper.fetch(target, timeout)
 
-        return self._fleet(policy, targets, fetch, stale_after=stale_after)
+        return self._fleet(policy, targets, fetch, stale_after=stale_after, prompt=prompt)
 
     def _fleet(
-        self, policy: Policy, targets: Targets, fetch: Fetch, *, stale_after: Seconds
+        self,
+        policy: Policy,
+        targets: Targets,
+        fetch: Fetch,
+        *,
+        stale_after: Seconds,
+        prompt: Seconds = PROMPT,
     ) -> LiveFleet:
         spec = policy.spec
         return LiveFleet(
@@ -69,6 +77,7 @@ class LocalSources:
             clock=self._clock,
             interval=spec.source.interval,
             stale_after=stale_after,
+            prompt=prompt,
         )
 
 

@@ -27,6 +27,8 @@ from adapter.sources.state_file import MemoryStates
 from adapter.sources.targets import Targets
 
 _SCRAPE_TIMEOUT: Final = Seconds(5.0)
+"""Also how long a tick waits for one engine: fleet time stands still meanwhile, so that a busy
+machine changes no decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ class _PodSources:
 
     def open(self, policy: Policy) -> FleetSource:
         """Return the fleet of these pods."""
-        return self._sources.scraped(policy, self._pods, timeout=_SCRAPE_TIMEOUT)
+        return self._sources.scraped(
+            policy, self._pods, timeout=_SCRAPE_TIMEOUT, prompt=_SCRAPE_TIMEOUT
+        )
 
 
 class _OnePolicy:
