@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.cli.options import positive
+
 if TYPE_CHECKING:
     from adapter.cli.benchmarks.figure import Figure
 
@@ -48,7 +50,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help="default: all")
     parser.add_argument(
         "--seconds",
-        type=_positive,
+        type=_seconds,
         default=20.0,
         metavar="N",
         help="for scrape and reads each (20)",
@@ -107,8 +109,8 @@ def _part(text: str) -> str:
     return text
 
 
-def _positive(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= 3600:  # noqa: PLR2004 - an hour is long enough for anyone
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 3600")
-    return number
+def _seconds(text: str) -> float:
+    seconds = positive(text)
+    if seconds > 3600:  # noqa: PLR2004 - an hour is long enough for anyone
+        raise argparse.ArgumentTypeError(f"{text} is more than an hour (3600)")
+    return seconds

@@ -2,9 +2,10 @@
 
 import argparse
 import json
-import math
 import sys
 from typing import Any, Final
+
+from adapter.cli.options import port, positive
 
 _EPILOG: Final = """\
 examples:
@@ -44,16 +45,16 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--seconds", type=_positive, default=50.0, metavar="N", help="how long to play (50)"
+        "--seconds", type=positive, default=50.0, metavar="N", help="how long to play (50)"
     )
     parser.add_argument(
         "--speed",
-        type=_positive,
+        type=positive,
         metavar="X",
         help="fleet seconds in a second; default: 40 minutes in the given time, 120 at the most",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the users and the load times (1)")
-    parser.add_argument("--port", type=_port, default=0, help="where to serve; 0 takes a free one")
+    parser.add_argument("--port", type=port, default=0, help="where to serve; 0 takes a free one")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
 
 
@@ -80,17 +81,3 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"leadtime demo: {report.problem}", file=sys.stderr)
         return FOUND
     return FINE
-
-
-def _positive(text: str) -> float:
-    number = float(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:  # noqa: PLR2004 - the range of ports
-        raise argparse.ArgumentTypeError(f"{text} is not a port, 0 to 65535")
-    return port

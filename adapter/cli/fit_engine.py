@@ -113,7 +113,6 @@ def _logs(paths: list[str]) -> "dict[str, tuple[LoggedRequest, ...]]":
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return count
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

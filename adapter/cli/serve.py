@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.cli.options import port
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
@@ -53,7 +55,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("--policies", required=True, type=Path, metavar="DIR")
     parser.add_argument("--host", help="default: every address; 127.0.0.1 with --insecure-http")
-    parser.add_argument("--port", type=_port, default=6443, help="default 6443; 0 picks a free one")
+    parser.add_argument("--port", type=port, default=6443, help="default 6443; 0 picks a free one")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE")
     parser.add_argument("--tls-key", type=Path, metavar="FILE")
     parser.add_argument(
@@ -222,13 +224,6 @@ def _raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:  # noqa: PLR2004 - the range of ports
-        raise ValueError
-    return port
 
 
 def _unusable(options: argparse.Namespace) -> str:

@@ -339,8 +339,9 @@ class TestCommand:
         ("arguments", "said"),
         [
             (["pares"], "no part 'pares'; one of parse, decide, simulate, scrape, reads"),
-            (["--seconds", "0"], "0 is not above 0"),
-            (["--seconds", "soon"], "invalid _positive value"),
+            (["--seconds", "0"], "'0' is not a number above 0"),
+            (["--seconds", "soon"], "'soon' is not a number above 0"),
+            (["--seconds", "3601"], "3601 is more than an hour (3600)"),
         ],
     )
     def test_wrong_options_are_a_sentence_and_2(self, capsys, arguments, said):
