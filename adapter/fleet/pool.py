@@ -4,12 +4,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 from adapter.fleet.dialect import Dialect, Name
 from adapter.fleet.exposition import REMEMBERED_SERIES, Sample, Series
 
 Merge = Callable[[Iterable[float]], float]
 """How the parts of one rank make one value: ``sum`` or ``max``."""
+
+LARGEST: Final = 2.0**53
+"""Above this a float no longer counts by one: nothing that an engine counts gets there."""
 
 _BUCKET_LABEL = "le"
 _WORKERS_LOOKED_AT = 64
@@ -21,7 +25,7 @@ class Amounts:
     """One quantity by rank: every rank that reports it is in exactly one of the two."""
 
     values: Mapping[str, float]
-    """Finite and not negative, in our unit."""
+    """Not negative and at most ``LARGEST``, in our unit."""
 
     faults: Mapping[str, str]
     """Why the number of this rank cannot be true."""
@@ -99,7 +103,7 @@ class Pool:
         for series, value in self.of(name.series, name.where):
             place = place_of(self.dialect, series)
             parts = cells.setdefault(place.rank, {})
-            if 0.0 <= value < math.inf:
+            if 0.0 <= value <= LARGEST:
                 parts[place.part] = max(value, parts.get(place.part, 0.0))
             else:
                 faults[place.rank] = f"{_described(value)} in {described(series)}"

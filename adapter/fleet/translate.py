@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 from adapter.fleet.dialect import Name, Source, histogram_series
 from adapter.fleet.histogram import Histogram, together
 from adapter.fleet.metrics import Metric
-from adapter.fleet.pool import Amounts, Merge, Pool, place_of
+from adapter.fleet.pool import LARGEST, Amounts, Merge, Pool, place_of
 
 Quantity = TypeVar("Quantity", float, Histogram)
 
@@ -232,7 +232,7 @@ def _check_buckets(bounds: Sequence[float], counts: Sequence[float]) -> None:
     """Raise ValueError with the reason when the buckets cannot be true."""
     if bounds[-1] != math.inf:
         raise ValueError("no +Inf bucket")
-    if not all(0.0 <= count < math.inf for count in counts):
-        raise ValueError("a bucket that is NaN, infinite or negative")
+    if not all(0.0 <= count <= LARGEST for count in counts):
+        raise ValueError("a bucket that is NaN, negative or beyond counting")
     if list(counts) != sorted(counts):
         raise ValueError("cumulative buckets that fall")

@@ -15,6 +15,7 @@ from adapter.controller.ports import Clock
 from adapter.fleet.assemble import Target
 from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.units import Seconds
+from adapter.policy.address import shown_address
 from adapter.sources.resolve import DaemonResolver
 
 BODY_LIMIT: Final = 64 * 1024 * 1024
@@ -187,7 +188,7 @@ def _about_status(answer: aiohttp.ClientResponse) -> str:
             f"Triton on its own port (8002)"
         )
     if 300 <= answer.status < 400:  # noqa: PLR2004 - the class of redirects
-        where = answer.headers.get("Location", "nowhere")
+        where = shown_address(answer.headers.get("Location", "nowhere"))
         return f"{said} to {where!r}: redirects are not followed; give the final address"
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return f"{said}: the engine, or a proxy before it, fails; see its log"

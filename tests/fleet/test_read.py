@@ -357,3 +357,23 @@ def test_a_load_time_below_0_is_no_load_time():
     )
 
     assert "impossible value -100" in reading_of(body).missing[Metric.MODEL_LOAD_SECONDS]
+
+
+@pytest.mark.parametrize("value", ["1e16", "1e308"])
+def test_a_number_beyond_counting_is_unknown_and_not_a_load(value):
+    """Two finite 1e308 add up to infinity, and the decision to NaN: the loop died of it."""
+    reading = reading_of(a_vllm_body(running=float(value), waiting=3))
+
+    assert Metric.REQUESTS_RUNNING not in reading.values
+    assert "impossible value" in reading.missing[Metric.REQUESTS_RUNNING]
+    assert reading.values[Metric.REQUESTS_WAITING] == 3
+
+
+def test_a_bucket_beyond_counting_makes_ttft_unknown():
+    name = "vllm:time_to_first_token_seconds"
+    lines = a_histogram(name, 'engine="0",model_name="m",', le_0_5=1, inf=1e308)
+
+    reading = reading_of(a_vllm_body(*lines))
+
+    assert reading.ttft is None
+    assert "beyond counting" in reading.missing["ttft"]

@@ -74,8 +74,8 @@ def test_two_layouts_within_one_rank_warn():
     [
         (a_histogram(TTFT_NAME, le_1=2), "no +Inf bucket"),
         (a_histogram(TTFT_NAME, le_1=5, inf=3), "cumulative buckets that fall"),
-        (a_histogram(TTFT_NAME, le_1=math.nan, inf=3), "NaN, infinite or negative"),
-        (a_histogram(TTFT_NAME, le_1=-1, inf=3), "NaN, infinite or negative"),
+        (a_histogram(TTFT_NAME, le_1=math.nan, inf=3), "NaN, negative or beyond counting"),
+        (a_histogram(TTFT_NAME, le_1=-1, inf=3), "NaN, negative or beyond counting"),
         (
             [
                 *a_histogram(TTFT_NAME, 'x="a",', le_1=1, inf=3),

@@ -246,7 +246,9 @@ async def test_another_status_than_200_comes_with_a_hint(scraper: Scraper, statu
 async def test_a_redirect_is_not_followed_but_named(scraper: Scraper):
     detail = await gap_of(
         scraper,
-        saying(b"", status="302 Found", headers="Location: https://login.example/\r\n"),
+        saying(
+            b"", status="302 Found", headers="Location: https://guest:s3cret@login.example/\r\n"
+        ),
         Cause.HTTP_STATUS,
     )
 
