@@ -94,7 +94,7 @@ def test_several_policies_are_an_error_that_names_them():
 
 
 def test_namespaces_do_not_leak():
-    """Row 24: the same name in two namespaces is two policies."""
+    """Row 24, and field row 67: the same name in two namespaces is two policies."""
     board = Board()
     put(board, "chat", a_decision(3), namespace="a")
     put(board, "chat", a_decision(9), namespace="b")
