@@ -150,6 +150,10 @@ class Decision:
 
     @property
     def because(self) -> str:
-        """Return the clause of the step that settled the number; of the first when none did."""
-        changed = [step for step in self.steps if step.before != step.after]
-        return (changed or list(self.steps[:1]))[-1].because if self.steps else ""
+        """Return the clause of what settled the number: the last step that changed it.
+
+        Where none did, that of the first hold, or of the first step.
+        """
+        changed = [step.because for step in self.steps if step.before != step.after]
+        unchanged = [*(hold.because for hold in self.holds), *(s.because for s in self.steps)]
+        return (changed[-1:] or unchanged or [""])[0]

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from adapter.fleet.units import Seconds, Timestamp
 
@@ -82,7 +83,7 @@ class ScalingState:
     """JSON-able; a restart resumes from it. Lists are bounded by the windows they serve."""
 
     version: int = STATE_VERSION
-    published: int | None = None
+    published: Annotated[int, Field(ge=1)] | None = None
     """The last count that good data stood behind; None: no memory."""
 
     started_at: Timestamp | None = None
@@ -108,7 +109,7 @@ class ScalingState:
 
     ttft: tuple[TtftPoint, ...] = ()
     rates: tuple[RatePoint, ...] = ()
-    in_flight_peak: float | None = None
+    in_flight_peak: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """In-flight requests per replica at which queueing began, learned; None before any queue."""
 
 

@@ -438,6 +438,13 @@ def test_an_empty_fleet_is_no_zero() -> None:
     assert "no replica of the target serves" in decision.holds[0].because
 
 
+def test_in_a_gap_the_clause_names_what_is_missing() -> None:
+    """It stands in the log line: "no signal can say" sends nobody anywhere."""
+    decision = decide(a_fleet(*silent(4, detail="pod-x: no answer within 5 s")), remembering(4))
+
+    assert decision.because == "Error: 4 of 4 serving replicas: pod-x: no answer within 5 s"
+
+
 @pytest.mark.parametrize("replicas", [silent(4), loading(4), ()])
 @pytest.mark.parametrize("signal", ["ttft", "kvCache"])
 def test_signals_that_only_raise_do_not_make_a_blackout_good_data(

@@ -45,7 +45,18 @@ def test_another_layout_is_refused_with_what_to_do() -> None:
         load_state(old)
 
 
-@pytest.mark.parametrize("data", [b"", b"null", b"[]", b'{"published": "many"}'])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"published": "many"}',
+        b'{"published": 0}',
+        b'{"in_flight_peak": 0}',
+        b'{"in_flight_peak": Infinity}',
+    ],
+)
 def test_what_is_no_memory_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         load_state(data)
