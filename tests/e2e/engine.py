@@ -23,7 +23,7 @@ BLOCK_TOKENS: Final = 128
 """The KV cache that is given away: eight requests of 512 tokens, prompt included."""
 
 FITTING: Final = 440
-OVERFLOWING: Final = 640
+OVERFLOWING: Final = 560
 """Tokens of an answer, eight of which the KV cache has room for, and has not."""
 
 READY_WITHIN: Final = 240.0

@@ -15,7 +15,7 @@ from tests.e2e.users import Crowd, Request, crowd
 pytestmark = pytest.mark.e2e
 
 USERS = 3 * AT_ONCE
-TOKENS = 150
+TOKENS = 90
 
 
 def waited(people: Crowd) -> float:

@@ -155,7 +155,7 @@ async def test_a_full_kv_cache_is_seen_and_asks_for_more_than_the_requests_do(
     waiting = max(values[Metric.REQUESTS_WAITING] for values in seen)
     preempted = gained(Metric.PREEMPTIONS, before, after)
     reasons = [line.partition("because=")[2] for line in running.said if "published=2" in line]
-    print(f"KV usage to {fullest:.3f}, {waiting:g} waiting, {preempted:g} thrown out; {reasons[0]}")
+    print(f"KV usage to {fullest:.3f}, {waiting:g} waiting, {preempted:g} thrown out; {reasons}")
     assert all(request.whole for request in people.requests)
     assert gained(Metric.GENERATION_TOKENS, before, after) == AT_ONCE * OVERFLOWING
     assert preempted >= 1
