@@ -83,6 +83,9 @@ class Pod:
     prompt_tokens: int = 0
     """Of the requests sent here and not known to have ended."""
 
+    load: int = 0
+    """Tokens to compute and to generate, sent here and not known to be done."""
+
     def __post_init__(self) -> None:
         self.since = self.created_at
 
@@ -90,13 +93,19 @@ class Pod:
         """Hand ``request`` to the engine of this pod, which serves."""
         if self.engine is None:
             raise AssertionError(f"{self.name} has no engine: only serving pods get requests")
-        self.prompt_tokens += request.prompt_tokens
         self.engine.submit(request)
+        self.prompt_tokens += request.prompt_tokens
+        self.load += request.prompt_tokens + request.output_tokens
 
-    @property
-    def load(self) -> float:
-        """Return the tokens sent here and not known to be done."""
-        return math.inf if self.engine is None else self.engine.outstanding_tokens
+    def advance(self, until: float) -> list[Request]:
+        """Let the engine work until then, and return who finished."""
+        if self.engine is None:
+            return []
+        done = self.engine.advance(until)
+        self.load = self.engine.outstanding_tokens
+        for request in done:
+            self.prompt_tokens -= request.prompt_tokens
+        return done
 
 
 class Deployment:
@@ -271,11 +280,9 @@ class Deployment:
         self._bind()
 
     def _work(self, pod: Pod, until: float) -> None:
-        if pod.engine is not None:
-            done = pod.engine.advance(until)
-            if done:
-                pod.prompt_tokens -= sum(request.prompt_tokens for request in done)
-                self._ledger.finish(done)
+        done = pod.advance(until)
+        if done:
+            self._ledger.finish(done)
 
     def _load_time(self) -> LoadTime | None:
         """Return the policy's quantile of the latest starts; None before the first."""

@@ -78,6 +78,11 @@ class Gateway:
             while self._went and _ended(self._went[0]) <= at - RECENT:
                 self._went.popleft()
 
+    def refuse(self, at: Timestamp) -> None:
+        """Note a request that is larger than an engine can hold."""
+        self.totals.refused += 1
+        self._scorer.refuse(at)
+
     def finish(self, requests: Sequence[Request]) -> None:
         """Note ``requests``, which have all their tokens."""
         self.totals.finished += len(requests)

@@ -8,10 +8,8 @@ from typing import Final, Protocol, TypeVar
 class Loaded(Protocol):
     """What a router weighs."""
 
-    @property
-    def load(self) -> float:
-        """Return the work sent and not known to be done, in tokens."""
-        ...
+    load: int
+    """Work sent and not known to be done, in tokens."""
 
 
 Replica = TypeVar("Replica", bound=Loaded)

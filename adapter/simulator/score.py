@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from adapter.fleet.units import Seconds, Timestamp
@@ -93,8 +92,10 @@ class Scorer:
 
     def __init__(self, objective: Objective, preset: EnginePreset, *, begin: Timestamp) -> None:
         """Judge what arrives from ``begin`` on."""
-        self._objective, self._begin = objective, begin
-        self._prefill = lru_cache(maxsize=None)(preset.isolated_prefill_seconds)
+        self._objective, self._preset, self._begin = objective, preset, begin
+        self._limits: dict[int, float] = {}
+        """By prompt tokens: within how many seconds the first token is in time."""
+
         self._windows: dict[int, list[int]] = {}
         """By the number of the window: requests, and those in time."""
 
@@ -105,7 +106,7 @@ class Scorer:
 
     def finish(self, requests: Iterable[Request]) -> None:
         """Judge ``requests``, which have all their tokens."""
-        begin, ttfts = self._begin, self._ttfts
+        begin, ttfts, per_token = self._begin, self._ttfts, self._objective.per_token
         for request in requests:
             arrived_at, first_token_at = request.arrived_at, request.first_token_at
             if arrived_at < begin or first_token_at is None:
@@ -113,7 +114,10 @@ class Scorer:
             ttft = first_token_at - arrived_at
             window = self._window(arrived_at)
             window[0] += 1
-            window[1] += self._met(request, ttft)
+            if ttft <= self._limit(request.prompt_tokens) and (
+                per_token is None or self._flows(request, per_token)
+            ):
+                window[1] += 1
             bucket = round(_FINENESS * math.log(max(_LEAST_TTFT, ttft)))
             ttfts[bucket] = ttfts.get(bucket, 0) + 1
 
@@ -161,12 +165,17 @@ class Scorer:
             window = self._windows[number] = [0, 0]
         return window
 
-    def _met(self, request: Request, ttft: float) -> bool:
-        promise = self._objective
-        if ttft > promise.ttft + promise.prefills * self._prefill(request.prompt_tokens):
-            return False
-        judged = promise.per_token is not None and request.output_tokens >= promise.per_token_from
-        return not judged or seconds_per_token(request) <= (promise.per_token or math.inf)
+    def _limit(self, prompt_tokens: int) -> float:
+        limit = self._limits.get(prompt_tokens)
+        if limit is None:
+            alone = self._preset.isolated_prefill_seconds(prompt_tokens)
+            limit = self._objective.ttft + self._objective.prefills * alone
+            self._limits[prompt_tokens] = limit
+        return limit
+
+    def _flows(self, request: Request, per_token: Seconds) -> bool:
+        short = request.output_tokens < self._objective.per_token_from
+        return short or seconds_per_token(request) <= per_token
 
     def _quantile(self, q: float) -> Seconds:
         rank, seen = q * sum(self._ttfts.values()), 0

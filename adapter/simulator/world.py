@@ -151,34 +151,33 @@ class World:
 
     def _receive(self, until: float) -> None:
         """Route what arrives by ``until``."""
-        arrival, begin, totals = self._next, self.begin, self.gateway.totals
+        arrival, begin = self._next, self.begin
+        came = prompts = outputs = 0
         while arrival is not None and begin + arrival.after <= until:
-            at = Timestamp(begin + arrival.after)
-            request = Request(at, self._prompt(arrival), arrival.output_tokens)
-            totals.requests += 1
-            totals.prompt_tokens += request.prompt_tokens
-            totals.output_tokens += request.output_tokens
-            if request.prompt_tokens + request.output_tokens > self._largest:
-                totals.refused += 1
-                self._scorer.refuse(at)
-            else:
-                self._route(request)
+            prompt, output = arrival.prompt_tokens, arrival.output_tokens
+            if self.prompt_factor != 1.0:
+                prompt = max(1, round(prompt * self.prompt_factor))
+            came += 1
+            prompts += prompt
+            outputs += output
+            self._route(Request(Timestamp(begin + arrival.after), prompt, output))
             arrival = next(self._arrivals, None)
         self._next = arrival
-
-    def _prompt(self, arrival: Arrival) -> int:
-        if self.prompt_factor == 1.0:
-            return arrival.prompt_tokens
-        return max(1, round(arrival.prompt_tokens * self.prompt_factor))
+        totals = self.gateway.totals
+        totals.requests += came
+        totals.prompt_tokens += prompts
+        totals.output_tokens += outputs
 
     def _route(self, request: Request) -> None:
         serving = self.deployment.serving
-        if not serving:
+        if request.prompt_tokens + request.output_tokens > self._largest:
+            self.gateway.refuse(request.arrived_at)
+        elif serving:
+            if request.arrived_at >= self._seen_until:
+                self._look(request.arrived_at)
+            self._router.choose(serving).send(request)
+        else:
             self._queue.append(request)
-            return
-        if request.arrived_at >= self._seen_until:
-            self._look(request.arrived_at)
-        self._router.choose(serving).send(request)
 
     def _look(self, at: Timestamp) -> None:
         """Let the router see what the engines have done, on a grid of its own."""

@@ -220,12 +220,28 @@ def test_the_load_time_is_the_quantile_of_the_latest_starts():
     assert (load_time.seconds, load_time.starts) == (120.0, 50)
 
 
+def test_the_router_knows_what_it_sent_at_once_and_what_was_done_when_it_looks():
+    """Two requests of 1000 + 1000 tokens: 4,000 to do, and fewer after the next look."""
+    deployment, _ = a_deployment(Agenda(T0), first=1)
+    pod = deployment.serving[0]
+
+    pod.send(a_request(0))
+    pod.send(a_request(0))
+    assert (pod.load, pod.prompt_tokens) == (4000, 2000)
+    deployment.advance(at(5))
+
+    assert pod.engine is not None
+    assert pod.load == pod.engine.outstanding_tokens < 2000
+    assert pod.prompt_tokens == 2000
+    deployment.advance(at(60))
+    assert (pod.load, pod.prompt_tokens) == (0, 0)
+
+
 def test_a_pod_without_an_engine_takes_no_request():
     agenda = Agenda(T0)
     deployment, _ = a_deployment(agenda, first=0)
     deployment.set_replicas(1)
     (loading,) = deployment.pods
 
-    assert loading.load == float("inf")
     with pytest.raises(AssertionError, match="only serving pods"):
         loading.send(a_request(0))
