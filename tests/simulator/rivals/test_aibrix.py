@@ -122,6 +122,7 @@ def test_a_panic_takes_the_larger_of_both_windows():
 
     assert one.kpa(0.3, 0.9, current=6) == 9
     assert one.kpa(0.5, 0.9, current=6) == 5
+    assert one.kpa(0.45, 0.9, current=6) == 5
     assert one.kpa(0.0, 0.0, current=6) == 3
 
 

@@ -74,6 +74,26 @@ def test_scaling_under_way_is_waited_for():
     assert after_burn_in((*engines(90.0, 90.0), *loading), spec=3) == [3] * 6
 
 
+def test_the_forecast_waits_for_scaling_under_way_too():
+    """22 requests/s need five; a third replica is loading: three until it is there."""
+    router = dataclasses.replace(LENGTHS, requests_per_second=22.0)
+    facts = (*engines(0.0, 0.0), *silent(1, ready=False))
+    seat = Seat(RULE, seen(*facts, router=router))
+
+    loading = seat.wish(seen(*facts, at=180.0, router=router))
+    there = seat.wish(seen(*engines(0.0, 0.0, 0.0), at=185.0, router=router))
+
+    assert (loading, there) == (Ordered(3), Ordered(5))
+
+
+def test_the_predictor_keeps_fifty_points():
+    state = RULE.begin(seen(*engines(0.0)))
+    for interval in range(1, 61):
+        _, state = RULE.decide(seen(*engines(0.0), at=180.0 * interval, router=LENGTHS), state)
+
+    assert len(state.rates) == 50
+
+
 def test_engines_that_do_not_answer_change_nothing():
     assert after_burn_in((*engines(90.0), *silent(1))) == [2] * 6
     assert after_burn_in(silent(2)) == [2] * 6

@@ -50,6 +50,13 @@ def test_a_pattern_shows_yesterdays_next_hour():
     assert a_pattern(*day).highest(Seconds(9 * SLOT)) == 1.0
 
 
+def test_a_horizon_longer_than_the_period_sees_all_of_it():
+    day = [1.0] * DAY
+    day[200] = 9.0
+
+    assert a_pattern(*day).highest(Seconds(2 * DAY * SLOT)) == 9.0
+
+
 def test_a_pattern_takes_the_week_when_it_told_the_last_day_better():
     """Sundays are quiet: after a second Sunday, Monday is forecast from Monday."""
     week = [*[9.0] * (6 * DAY), *[1.0] * DAY]
@@ -129,6 +136,14 @@ def test_sageserve_budgets_from_yesterdays_hour():
     assert changes[0][0] >= 82_800
 
 
+def test_sageserve_locks_itself_out_only_after_a_step():
+    seat = Seat(SAGE, seen(*pods((0.4, 0.0))))
+
+    story = [seen(*pods((usage, 0.0)), at=at) for at, usage in ((0.0, 0.4), (15.0, 0.9))]
+
+    assert [seat.wish(one) for one in story] == [Ordered(1), Ordered(2)]
+
+
 def test_sageserve_waits_without_data():
     observation = seen(*silent(3))
 
@@ -166,12 +181,12 @@ def test_crane_takes_a_forecast_of_nothing_for_outdated():
 
 def test_crane_in_a_gap_learns_nothing():
     seat = Seat(CraneForecast(), seen(*running(40.0)))
-    for slot in range(DAY + 1):
+    for slot in range(DAY + 6):
         facts = silent(1) if 2 <= slot < 20 else running(40.0)
         wish = seat.wish(seen(*facts, at=slot * SLOT))
 
     assert wish.metrics[1].value == 40.0
-    broken = seat.wish(seen(error="timeout", at=DAY * SLOT))
+    broken = seat.wish(seen(error="timeout", at=(DAY + 6) * SLOT))
     assert [metric.value for metric in broken.metrics] == [None, 40.0]
 
 

@@ -80,6 +80,9 @@ def test_knative_forgets_the_plan_when_the_panic_ends():
     assert count == 2
     assert after.panic_since is None
 
+    again, _ = NO_DELAY.judge(after, at=Timestamp(170.0), ready=1, stable=7.0, panic=14.0)
+    assert again == 2
+
 
 def test_knative_scale_down_waits_for_the_delay():
     def world(at, ready, ordered):
@@ -155,6 +158,27 @@ def test_ray_starts_its_delay_anew_when_the_direction_changes():
     ]
 
     assert counts == [2, 2, 2, 2, 2, 10]
+
+
+def test_ray_starts_its_delay_anew_when_it_turns_around():
+    """Up at 0 s, down from 40 s: the 30 s of the way down begin at 40 s."""
+    rule = RayServe(down_delay=Seconds(30.0), up_delay=Seconds(600.0))
+    seat = Seat(rule, seen(*facts(2, 2)))
+
+    counts = [
+        seat.wish(seen(*facts(2, 2), at=at, router=flying(load))).replicas
+        for at, load in ((0.0, 20.0), (40.0, 1.0), (60.0, 1.0), (70.0, 1.0))
+    ]
+
+    assert counts == [2, 2, 2, 1]
+
+
+def test_ray_looks_back_over_30_seconds():
+    """4 and 20 ongoing mean 12: six replicas, and not ten."""
+    seat = Seat(RayServe(up_delay=Seconds(0.0)), seen(*facts(2, 2)))
+    seat.wish(seen(*facts(2, 2), at=0.0, router=flying(4.0)))
+
+    assert seat.wish(seen(*facts(2, 2), at=10.0, router=flying(20.0))) == Ordered(6)
 
 
 def test_ray_orders_at_once_when_nothing_runs():

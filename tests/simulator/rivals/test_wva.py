@@ -154,6 +154,17 @@ def test_v2_remembers_what_a_full_pod_held():
     assert wish.metrics[0].value == 15.0
 
 
+def test_v2_remembers_the_latest_ten():
+    """Ten pods full at 40,000 tokens, then ten at 16,200: the latter count."""
+    seat = Seat(V2, seen(*full(12.0), router=PROMPTS))
+    seat.wish(seen(*pods(*[(0.4, 12.0)] * 10), router=PROMPTS))
+    seat.wish(seen(*full(12.0), at=30.0, router=PROMPTS))
+
+    wish = seat.wish(seen(*full(4.0), at=60.0, router=PROMPTS))
+
+    assert wish.metrics[0].value == 15.0
+
+
 def test_v2_keeps_a_memory_for_each_length_of_output():
     """Short outputs teach nothing about long ones."""
     short = RouterFacts(prompt_tokens_mean=1000.0, output_tokens_mean=50.0)
