@@ -20,17 +20,22 @@ GRAIN = 2.0**-20
 
 
 def presets() -> st.SearchStrategy[EnginePreset]:
-    """Return engines so small that requests fight for seats, tokens and KV cache."""
-    grains = st.integers(0, 2**10).map(lambda count: count * GRAIN)
+    """Return engines so small that requests fight for seats, tokens and KV cache.
+
+    Some have steps of whole ticks of the traffic, so that arrivals and steps' ends coincide.
+    """
+    grains = st.sampled_from((0, 0, 1, 77, 2**10)).map(lambda count: count * GRAIN)
     return st.builds(
         EnginePreset,
         name=st.just("tiny"),
-        a=st.integers(1, 2**14).map(lambda count: count * GRAIN),
+        a=st.one_of(st.sampled_from((2**10, 2**12)), st.integers(1, 2**14)).map(
+            lambda count: count * GRAIN
+        ),
         b=grains,
-        c=st.integers(0, 2**6).map(lambda count: count * GRAIN),
+        c=st.sampled_from((0, 1, 13, 2**6)).map(lambda count: count * GRAIN),
         e=grains,
         alpha=grains,
-        beta=st.integers(0, 4).map(lambda count: count * GRAIN),
+        beta=st.sampled_from((0, 0, 1, 4)).map(lambda count: count * GRAIN),
         kappa=st.sampled_from((1.0, 1.25)),
         kv_tokens=st.integers(120, 400),
         max_num_seqs=st.integers(1, 9),
