@@ -114,11 +114,17 @@ class Vllm:
         os.kill(self._core(), signal.SIGKILL)
 
     def stop(self) -> None:
-        """End every process that this one started; told first, it removes its shared memory."""
+        """End every process that this one started.
+
+        They are told first, and given time, as only then they remove their shared memory.
+        """
+        end = time.monotonic() + STOPS_WITHIN
         self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=STOPS_WITHIN)
         with suppress(ProcessLookupError):
+            while time.monotonic() < end:
+                self._process.poll()
+                os.killpg(self._process.pid, 0)
+                time.sleep(0.1)
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
