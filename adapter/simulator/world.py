@@ -5,7 +5,6 @@ the router. In between they are handed requests and nothing else, so a simulated
 about what its requests cost.
 """
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -180,11 +179,9 @@ class World:
             self._queue.append(request)
 
     def _look(self, at: Timestamp) -> None:
-        """Let the router see what the engines have done, on a grid of its own."""
-        rounds = math.floor((at - self.begin) / ROUTER_SEES)
-        seen = self.begin + rounds * ROUTER_SEES
-        self._seen_until = seen + ROUTER_SEES
-        self.deployment.advance(seen)
+        """Let the router see what the engines have done by ``at``."""
+        self._seen_until = at + ROUTER_SEES
+        self.deployment.advance(at)
 
     def _flush(self) -> None:
         """Send what waited at the router for the first replica to serve."""

@@ -48,15 +48,17 @@ def test_power_of_two_never_takes_the_most_loaded():
     assert all(draw.choose(pool).load < 99 for _ in range(500))
 
 
-def test_power_of_two_prefers_by_rank():
-    """Of four, the ranks are chosen in 1/2, 1/3, 1/6 and 0 of the draws."""
-    pool, draw = backends(1, 2, 3, 4), PowerOfTwo(seed=5)
+@pytest.mark.parametrize("loads", [(1, 2, 3, 4), (4, 3, 2, 1)])
+def test_power_of_two_prefers_by_rank(loads):
+    """Of four, the ranks are chosen in 1/2, 1/3, 1/6 and 0 of the draws, wherever they stand."""
+    pool, draw = backends(*loads), PowerOfTwo(seed=5)
 
     chosen = Counter(draw.choose(pool).load for _ in range(6000))
 
     assert chosen[1] == pytest.approx(3000, rel=0.05)
     assert chosen[2] == pytest.approx(2000, rel=0.07)
     assert chosen[3] == pytest.approx(1000, rel=0.1)
+    assert chosen[4] == 0
 
 
 def test_power_of_two_spreads_over_equals():
