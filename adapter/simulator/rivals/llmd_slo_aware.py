@@ -17,7 +17,7 @@ from adapter.simulator.rivals.port import ExternalMetric, Published, Wish
 from adapter.simulator.rivals.window import Window
 
 _FUZZ: Final = 1e-9
-"""Keeps 2.0 * 11 / 0.55 = 40.000000000000004 from becoming 41."""
+"""Keeps 0.2 * 6 / 0.4 = 3.0000000000000004 from becoming 4."""
 
 _MINUTE: Final = Seconds(60.0)
 _SMOOTHING: Final = Seconds(45.0)

@@ -36,6 +36,7 @@ SLO = LlmdSloAware()
         (0.0, 8, 8, 0),
         (1.2, 8, 0, 18),
         (0.5, 8, 3, 8),
+        (0.2, 6, 6, 3),
     ],
 )
 def test_slo_aware_vectors(mean, ordered, ready, count):
