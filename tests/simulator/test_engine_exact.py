@@ -68,6 +68,7 @@ def test_it_equals_one_step_at_a_time(preset, requests, strides):
     for request, twin in zip(requests, twins, strict=True):
         engine.submit(request)
         stepper.submit(twin)
+    held = tuple(stepper.coming)
 
     until = 0.0
     for stride in (*strides, 2**30):
@@ -85,6 +86,7 @@ def test_it_equals_one_step_at_a_time(preset, requests, strides):
     assert totals.steps == stepper.steps
     assert totals.generation_tokens == stepper.generated
     assert totals.preemptions == stepper.preemptions
+    assert totals.queue_seconds == sum(one.taken_at - one.request.arrived_at for one in held)
 
 
 @settings(max_examples=150, deadline=None)

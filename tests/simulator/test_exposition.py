@@ -124,6 +124,20 @@ def test_triton_is_read_exactly_but_for_whole_blocks():
     assert reading.warnings == ()
 
 
+def test_prompt_tokens_by_source_add_up():
+    """Computed and cached are the whole prompt, as in vLLM."""
+    engine = an_engine()
+
+    sources = [
+        sample.value
+        for sample in parse(vllm(engine))
+        if sample.series.name == "vllm:prompt_tokens_by_source_total"
+    ]
+
+    cached = engine.totals.cached_prompt_tokens
+    assert sources == [engine.totals.prompt_tokens - cached, cached, 0]
+
+
 @pytest.mark.parametrize(("render", "engine"), [(vllm, "vllm"), (sglang, "sglang")])
 def test_data_parallel_ranks_add_up_and_stay_apart(render, engine):
     """A busy and an idle rank: counts add up, usage is the mean, and its peak the busy one's."""
@@ -142,7 +156,7 @@ def test_data_parallel_ranks_add_up_and_stay_apart(render, engine):
 
 def test_a_models_name_may_hold_anything():
     """Quotes, backslashes and line feeds are escaped, and read back."""
-    name = 'a "b" \\ c\nd'
+    name = 'a "b" \\n c\nd'
 
     found = read_exposition(
         vllm(SimulatedEngine(LAW), model=name), engine="auto", model=name, at=0.0, target="test"

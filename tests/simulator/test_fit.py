@@ -68,13 +68,17 @@ def test_a_known_engine_is_found_again(law, rate, ttft_error, e2e_error):
 
 
 @pytest.mark.slow
-def test_a_step_is_never_shorter_than_its_prefill_part():
-    """An a below e says nothing; it is raised, so that the number means what it says."""
-    log = log_of(replace(KNOWN, a=0.001, e=0.02))
+def test_proportions_are_taken_from_the_others():
+    """An engine three times as slow: its b and e stand to its a as the fast one's do."""
+    slow = replace(KNOWN, a=0.06, b=12e-5, c=6e-7, e=0.03, alpha=3e-4)
+    log = log_of(slow, rate=2.0)
 
-    preset = fit(log, limits_of(log), name="found", source="a test")
+    prediction = predict(log, limits_of(log), others=[KNOWN], name="slow")
 
-    assert preset.a >= preset.e
+    preset = prediction.preset
+    assert preset.b / preset.a == pytest.approx(KNOWN.b / KNOWN.a, rel=0.01)
+    assert preset.e / preset.a == pytest.approx(KNOWN.e / KNOWN.a, rel=0.01)
+    assert prediction.comparison.e2e_error < 0.02
 
 
 @pytest.mark.slow
@@ -129,6 +133,7 @@ def test_real_engines_are_met(real, name, ttft_error, e2e_error):
 
     assert found.e2e_error < e2e_error
     assert found.ttft_error < ttft_error
+    assert fits[name].a >= fits[name].e
     for log_s, model_s in (
         (found.log_ttft, found.model_ttft),
         (found.log_tpot, found.model_tpot),

@@ -33,9 +33,9 @@ def test_a_log_is_read_in_the_order_of_arrival():
 def test_columns_have_any_order_and_others_are_ignored():
     """As exported by a spreadsheet: a BOM, CRLF, blanks, an empty line, unknown columns."""
     header = (
-        "\ufeffuser, e2e_s ,ttft_s,cached_tokens,output_tokens,queue_s,input_tokens,timestamp_s"
+        "\ufeffe2e_s, user ,ttft_s,cached_tokens,output_tokens,queue_s,input_tokens,timestamp_s"
     )
-    rows = "\r\n".join(f"ann, 3 ,1,4,1,0.5,8,{index}" for index in range(FEWEST_REQUESTS))
+    rows = "\r\n".join(f"3, ann ,1,4,1,0.5,8,{index}" for index in range(FEWEST_REQUESTS))
 
     log = read_log(f"{header}\r\n\r\n{rows}\r\n".encode(), name="log.csv")
 
