@@ -1,4 +1,4 @@
-"""``leadtime bench``: how fast it parses, scrapes, serves, decides and simulates, here."""
+"""``leadtime bench``: how fast it parses, scrapes, serves, decides and simulates; how it scales."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.cli.benchmarks import scaling
 from adapter.cli.options import positive
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ examples:
   leadtime bench                                    every part; about a minute and a half
   leadtime bench parse --exposition dump.prom       your engine's text beside the made-up one
   leadtime bench scrape reads --seconds 60 -o json  longer, for scripts
+  leadtime bench scaling --quick --results cells    our policy against others; again to resume
 
 parts:
   parse     exposition text to samples: the library alone, and behind the prefilter
@@ -29,12 +31,15 @@ parts:
   simulate  requests a second that one simulated engine answers, on one core
   scrape    CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
   reads     the metric endpoint: reads per second, and percentiles, plain and over TLS
+  scaling   by itself only, never by default: replica-hours and SLO of our policy and its rivals
+            in a simulation; the whole matrix takes days, --quick some minutes
 
 Everything stays on loopback, in processes of its own. CPU time is little disturbed by what else
 runs here; reads per second and percentiles are.
 
 exit codes:
   0 measured, every promise kept   1 a promise is not kept   2 could not be measured
+  scaling: 1 when a policy met the objective for less than the least possible
 """
 
 
@@ -64,10 +69,13 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         help="parse this text as well; may be repeated",
     )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    scaling.add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the figures, and return the exit code."""
+    if scaling.PART in arguments.parts:
+        return _scaling(arguments)
     # Everything that is measured takes longer to load than `leadtime bench --help` may.
     from adapter.cli.benchmarks.machine import machine
     from adapter.cli.benchmarks.report import all_kept, as_json, as_text
@@ -90,6 +98,16 @@ def run(arguments: argparse.Namespace) -> int:
     return FINE if all_kept(results) else FOUND
 
 
+def _scaling(arguments: argparse.Namespace) -> int:
+    if arguments.parts != [scaling.PART]:
+        print(
+            "leadtime bench: scaling is a benchmark by itself: name no other part beside it",
+            file=sys.stderr,
+        )
+        return UNUSABLE
+    return scaling.run(arguments)
+
+
 def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Part]":
     """Return what measures each part."""
     from adapter.cli.benchmarks import decide, parse, reads, scrape, simulate
@@ -104,8 +122,9 @@ def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Pa
 
 
 def _part(text: str) -> str:
-    if text not in PARTS:
-        raise argparse.ArgumentTypeError(f"no part {text!r}; one of {', '.join(PARTS)}")
+    if text not in (*PARTS, scaling.PART):
+        known = ", ".join((*PARTS, scaling.PART))
+        raise argparse.ArgumentTypeError(f"no part {text!r}; one of {known}")
     return text
 
 

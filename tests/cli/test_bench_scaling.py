@@ -1,0 +1,313 @@
+"""``leadtime bench scaling``: resumable, honest, and readable by people and by scripts."""
+
+import io
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from adapter.cli.benchmarks.scaling import outcomes_of
+from adapter.cli.main import main
+from adapter.fleet.units import Seconds
+from adapter.simulator.matrix import Cell, Course, Outcome
+from adapter.simulator.stretches import QUICK
+
+KEYS = [
+    "trace",
+    "engine",
+    "loadTimeSeconds",
+    "fleet",
+    "policy",
+    "seed",
+    "attainment",
+    "paidHours",
+    "boundHours",
+    "ratio",
+    "starts",
+    "ttftP99Seconds",
+]
+SMALL = ("bench", "scaling", "--quick", "--trace", "llmd-ramp", "--fleet", "1", "--load-time", "60")
+"""Forty minutes with at most 1.5 requests a second: about half a second."""
+
+
+def bench(*more: str) -> int:
+    return main([*SMALL, *more])
+
+
+def cells(text: str) -> list[dict]:
+    return json.loads(text)["cells"]
+
+
+def a_cell(policy: str = "leadtime") -> Cell:
+    course = Course(
+        trace="llmd-ramp",
+        engine="llama-3.1-70b-4xh100",
+        load_time=Seconds(60.0),
+        fleet=1,
+        seed=1,
+        hours=QUICK["llmd-ramp"],
+    )
+    return Cell(course, policy)
+
+
+def an_outcome(**more: object) -> Outcome:
+    given = {
+        "attainment": 1.0,
+        "paid_hours": 12.0,
+        "bound_hours": 10.0,
+        "starts": 3,
+        "ttft_p99": Seconds(0.8),
+    }
+    return Outcome(**{**given, **more})
+
+
+def kept(directory: Path, **more: object) -> dict:
+    """Change the only kept cell of ``directory``, and return what it was."""
+    (path,) = directory.iterdir()
+    before = json.loads(path.read_text())
+    path.write_text(json.dumps({**before, **more}))
+    return before
+
+
+class TestJson:
+    def test_it_has_exactly_the_keys_that_others_read(self, capsys):
+        code = bench("--policy", "leadtime", "--policy", "static-p100", "-o", "json")
+
+        out, err = capsys.readouterr()
+        said = json.loads(out)
+        assert code == 0
+        assert err == ""
+        assert list(said) == ["cells"]
+        assert [list(cell) for cell in said["cells"]] == [KEYS, KEYS]
+        assert [cell["policy"] for cell in said["cells"]] == ["leadtime", "static-p100"]
+
+    def test_a_cell_says_what_it_was(self, capsys):
+        bench("--policy", "static-p100", "-o", "json")
+
+        (cell,) = cells(capsys.readouterr().out)
+        assert cell["trace"] == "llmd-ramp"
+        assert cell["engine"] == "llama-3.1-70b-4xh100"
+        assert (cell["loadTimeSeconds"], cell["fleet"], cell["seed"]) == (60.0, 1, 1)
+        assert cell["ratio"] == pytest.approx(cell["paidHours"] / cell["boundHours"])
+        assert cell["ratio"] > 1
+
+    def test_two_runs_print_the_same_bytes(self, capsys):
+        texts = []
+        for _ in range(2):
+            bench("--policy", "hpa-in-flight", "-o", "json")
+            texts.append(capsys.readouterr().out)
+
+        assert texts[0] == texts[1]
+
+    def test_nobody_served_is_null_and_not_nan(self, tmp_path, capsys):
+        """NaN is no JSON: jq and JavaScript refuse it."""
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+        kept(tmp_path, ttft_p99=None, attainment=0.0)
+        capsys.readouterr()
+
+        bench("--policy", "static-p100", "--results", str(tmp_path), "-o", "json")
+
+        (cell,) = cells(capsys.readouterr().out)
+        assert cell["ttftP99Seconds"] is None
+
+    def test_seeds_and_load_times_multiply(self, capsys):
+        bench("--load-time", "240", "--seeds", "2", "--policy", "static-p100", "-o", "json")
+
+        found = [(c["loadTimeSeconds"], c["seed"]) for c in cells(capsys.readouterr().out)]
+        assert found == [(60.0, 1), (60.0, 2), (240.0, 1), (240.0, 2)]
+
+
+class TestText:
+    def test_losers_are_shown_below_those_that_met_the_objective(self, capsys):
+        """KEDA on waiting requests misses the ramp; it has a line, and no rank."""
+        chosen = ("keda-waiting", "static-p100", "static-best")
+        bench(*(word for name in chosen for word in ("--policy", name)))
+
+        title, header, *rows = capsys.readouterr().out.splitlines()
+        assert title.startswith("llmd-ramp, llama-3.1-70b-4xh100, load 60 s, fleet 1, seed 1: ")
+        assert "in time" in header
+        assert [row.split()[0] for row in rows] == ["1.", "2.", "miss"]
+        assert rows[-1].split()[1] == "keda-waiting"
+
+    def test_each_course_has_a_table_of_its_own(self, capsys):
+        bench("--policy", "static-p100", "--seeds", "2")
+
+        assert len(capsys.readouterr().out.strip().split("\n\n")) == 2
+
+    def test_a_share_just_below_the_objective_does_not_read_as_met(self, tmp_path, capsys):
+        """0.98999 is a miss: 98.99 %, not 99.00 %."""
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+        kept(tmp_path, attainment=0.98999, ttft_p99=None)
+        capsys.readouterr()
+
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+
+        row = capsys.readouterr().out.splitlines()[-1]
+        assert row.split()[:3] == ["miss", "static-p100", "98.99%"]
+        assert row.endswith("-")
+
+
+class TestResuming:
+    def test_a_finished_cell_is_not_played_again(self, tmp_path, capsys):
+        """The kept figure, changed on purpose, comes back instead of the played one."""
+        bench("--policy", "static-p100", "--results", str(tmp_path / "new" / "cells"))
+        before = kept(tmp_path / "new" / "cells", starts=777)
+        capsys.readouterr()
+
+        where = str(tmp_path / "new" / "cells")
+        bench("--policy", "static-p100", "--results", where, "-o", "json")
+
+        (cell,) = cells(capsys.readouterr().out)
+        assert before["starts"] == 0
+        assert cell["starts"] == 777
+
+    def test_what_was_kept_reads_as_it_was_played(self, tmp_path):
+        played = an_outcome(attainment=1 / 3, ttft_p99=None)
+
+        outcomes_of([a_cell()], lambda _: played, results=tmp_path)
+        again = outcomes_of([a_cell()], _never, results=tmp_path)
+
+        assert again == {a_cell(): played}
+
+    def test_an_interrupted_run_keeps_what_it_finished(self, tmp_path):
+        def interrupted(cell: Cell) -> Outcome:
+            if cell.policy == "kthena":
+                raise KeyboardInterrupt
+            return an_outcome()
+
+        with pytest.raises(KeyboardInterrupt):
+            outcomes_of([a_cell(), a_cell("kthena")], interrupted, results=tmp_path)
+
+        (only,) = tmp_path.iterdir()
+        assert only.name.endswith("_leadtime_1.json")
+        assert set(outcomes_of([a_cell()], _never, results=tmp_path)) == {a_cell()}
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"attainment": 1.0}', '{"more": 2}'])
+    def test_a_damaged_file_is_named_and_ends_the_run(self, tmp_path, capsys, text):
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+        (path,) = tmp_path.iterdir()
+        path.write_text(text)
+        capsys.readouterr()
+
+        code = bench("--policy", "static-p100", "--results", str(tmp_path))
+
+        err = capsys.readouterr().err
+        assert code == 2
+        assert str(path) in err
+        assert "delete it" in err
+
+    def test_a_directory_that_cannot_be_made_ends_the_run_in_words(self, tmp_path, capsys):
+        (tmp_path / "file").write_text("")
+
+        code = bench("--results", str(tmp_path / "file" / "cells"))
+
+        assert code == 2
+        assert "leadtime bench scaling:" in capsys.readouterr().err
+
+
+def _never(cell: Cell) -> Outcome:
+    raise AssertionError(f"{cell} was kept and must not be played")
+
+
+class TestHonesty:
+    def test_to_meet_the_objective_below_the_bound_is_a_bad_verdict(self, tmp_path, capsys):
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+        before = kept(tmp_path, paid_hours=0.01)
+        capsys.readouterr()
+
+        code = bench("--policy", "static-p100", "--results", str(tmp_path))
+
+        out, err = capsys.readouterr()
+        assert before["attainment"] >= 0.99
+        assert code == 1
+        assert "static-p100" in out
+        assert "below the bound" in err
+
+    def test_to_miss_it_below_the_bound_is_what_misers_do(self, tmp_path, capsys):
+        bench("--policy", "static-p100", "--results", str(tmp_path))
+        kept(tmp_path, paid_hours=0.01, attainment=0.98)
+
+        code = bench("--policy", "static-p100", "--results", str(tmp_path))
+
+        assert code == 0
+        assert capsys.readouterr().err == ""
+
+
+class TestTalk:
+    def test_the_product_s_log_is_quiet_meanwhile_and_as_before_afterwards(self):
+        log = logging.getLogger("leadtime")
+        log.setLevel(logging.INFO)
+        try:
+            bench("--policy", "static-p100")
+            level = log.level
+        finally:
+            log.setLevel(logging.NOTSET)
+
+        assert level == logging.INFO
+
+    def test_no_decision_is_logged(self, caplog):
+        bench("--policy", "leadtime")
+
+        assert not caplog.records
+
+    def test_progress_is_for_terminals(self, monkeypatch):
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
+
+        outcomes_of([a_cell(), a_cell("kthena")], lambda _: an_outcome(), results=None)
+
+        assert "2 of 2: llmd-ramp" in screen.getvalue()
+        assert screen.getvalue().endswith("\r\x1b[K")
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("option", "value", "said"),
+        [
+            ("--trace", "dreams", "no trace 'dreams'"),
+            ("--trace", "azure-conv", "no trace 'azure-conv'"),
+            ("--engine", "abacus", "no engine 'abacus'"),
+            ("--policy", "magic", "no policy 'magic'"),
+        ],
+    )
+    def test_unknown_names_are_refused_with_those_that_there_are(self, capsys, option, value, said):
+        """Under --quick a recorded trace is unknown too: it must run without files."""
+        code = main(["bench", "scaling", "--quick", option, value])
+
+        err = capsys.readouterr().err
+        assert code == 2
+        assert said in err
+        assert "there are" in err
+
+    def test_a_trace_without_its_file_is_told_before_anything_is_played(
+        self, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setenv("LEADTIME_TRACES", str(tmp_path / "nowhere"))
+
+        code = main(["bench", "scaling", "--trace", "azure-conv"])
+
+        assert code == 2
+        assert "set LEADTIME_TRACES" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("--seeds", "0"), ("--fleet", "-1"), ("--fleet", "1001"), ("--load-time", "0")],
+    )
+    def test_numbers_that_are_none_are_usage_errors(self, capsys, option, value):
+        with pytest.raises(SystemExit) as left:
+            main(["bench", "scaling", option, value])
+
+        assert left.value.code == 2
+        assert value in capsys.readouterr().err
+
+    def test_it_is_a_benchmark_by_itself(self, capsys):
+        code = main(["bench", "scaling", "parse"])
+
+        assert code == 2
+        assert "no other part" in capsys.readouterr().err
