@@ -131,6 +131,24 @@ class TestText:
         assert [row.split()[0] for row in rows] == ["1.", "2.", "miss"]
         assert rows[-1].split()[1] == "keda-waiting"
 
+    def test_losers_are_ranked_by_whom_they_served_and_not_by_what_they_saved(
+        self, tmp_path, capsys
+    ):
+        ends = {"leadtime": (0.5, 1.0), "kthena": (0.9, 20.0), "wva-v1": (0.7, 0.5)}
+        outcomes_of(
+            [a_cell(name) for name in ends],
+            lambda cell: an_outcome(
+                attainment=ends[cell.policy][0], paid_hours=ends[cell.policy][1]
+            ),
+            results=tmp_path,
+        )
+
+        chosen = (word for name in ends for word in ("--policy", name))
+        bench(*chosen, "--results", str(tmp_path))
+
+        rows = capsys.readouterr().out.splitlines()[2:]
+        assert [row.split()[1] for row in rows] == ["kthena", "wva-v1", "leadtime"]
+
     def test_each_course_has_a_table_of_its_own(self, capsys):
         bench("--policy", "static-p100", "--seeds", "2")
 
@@ -248,6 +266,9 @@ class TestTalk:
         assert level == logging.INFO
 
     def test_no_decision_is_logged(self, caplog):
+        """At INFO the loop says every changed decision: thousands in a matrix."""
+        caplog.set_level(logging.INFO, logger="leadtime")
+
         bench("--policy", "leadtime")
 
         assert not caplog.records

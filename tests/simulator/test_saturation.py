@@ -35,6 +35,16 @@ def test_no_engine_does_a_second_of_work_in_less_than_a_second(engine, cards):
     assert work <= max(request.finished_at for request in finished)
 
 
+@pytest.mark.parametrize(("prompt", "output"), [(1, 1), (1, 2), (1000, 7), (4000, 1000)])
+def test_each_decoding_step_reads_the_context_that_there_is_then(prompt, output):
+    """The first token comes with the prompt; then the context grows by one a step."""
+    work, law = work_of(LARGE), LARGE
+
+    steps = sum(law.b + law.c * (prompt + generated) for generated in range(1, output))
+
+    assert work(prompt, output) - work(prompt, 1) == pytest.approx(law.kappa * steps)
+
+
 def test_longer_requests_are_more_work():
     work = work_of(LARGE)
 
