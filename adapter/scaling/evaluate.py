@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from adapter.fleet.snapshot import FleetSnapshot
-from adapter.fleet.units import Seconds, Timestamp
+from adapter.fleet.units import Timestamp
 from adapter.scaling.brakes import brakes_on
 from adapter.scaling.combine import combine
 from adapter.scaling.conditions import conditions, off_condition
@@ -76,7 +76,7 @@ def evaluate(
         lead_time=lead,
         data_at=state.good_at,
     )
-    state = learned(state, view, judged, ttft_window=_ttft_window(spec))
+    state = learned(state, view, judged, ttft=spec.signals.ttft)
     return decision, replace(
         state,
         published=published.after if refusal is None else state.published,
@@ -103,10 +103,6 @@ def _published(mode: Mode, desired: int, *, base: int) -> Step:
     if mode is Mode.ADVISORY:
         return Step(Stage.PUBLISH, desired, base, f"advisory: {base} is what runs")
     return Step(Stage.PUBLISH, desired, desired, "active: what is wanted")
-
-
-def _ttft_window(spec: ScalingSpec) -> Seconds:
-    return Seconds(0.0) if spec.signals.ttft is None else spec.signals.ttft.window
 
 
 def _off(spec: ScalingSpec, fleet: FleetSnapshot, state: ScalingState) -> Decision:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.capacity import learned_in_flight
 from adapter.scaling.progress import Judged
+from adapter.scaling.signals.ttft import TtftSection
 from adapter.scaling.state import ScalingState
 from adapter.scaling.view import View
 
@@ -29,13 +30,14 @@ def noted(state: ScalingState, at: Timestamp, *, good: bool, stale_after: Second
 
 
 def learned(
-    state: ScalingState, view: View, judged: Judged, *, ttft_window: Seconds
+    state: ScalingState, view: View, judged: Judged, *, ttft: TtftSection | None
 ) -> ScalingState:
     """Return ``state`` with what this tick taught; bounded by the windows that read it."""
+    window = Seconds(0.0) if ttft is None else ttft.window
     return replace(
         state,
         progress=judged.progress,
         rates=view.rates,
-        ttft=tuple(p for p in view.first_tokens if 0 <= view.at - p.at < ttft_window),
-        in_flight_peak=learned_in_flight(state.in_flight_peak, view),
+        ttft=tuple(p for p in view.first_tokens if 0 <= view.at - p.at < window),
+        in_flight_peak=learned_in_flight(state.in_flight_peak, view, ttft=ttft),
     )

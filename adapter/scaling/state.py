@@ -110,7 +110,7 @@ class ScalingState:
     ttft: tuple[TtftPoint, ...] = ()
     rates: tuple[RatePoint, ...] = ()
     in_flight_peak: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """In-flight requests per replica at which queueing began, learned; None before any queue."""
+    """In-flight requests that one replica carries in time, learned; None before any lesson."""
 
 
 def not_ahead_of(state: ScalingState, at: Timestamp) -> ScalingState:

@@ -12,7 +12,7 @@ from adapter.scaling.section import Section
 from adapter.scaling.view import View
 
 PRIOR_IN_FLIGHT: Final = 16.0
-"""Requests that one replica is taken to carry before any queue was seen: tuned in-flight targets
+"""Requests that one replica is taken to carry before anything was learned: tuned in-flight targets
 of 70B models on 4 x H100 lie at 5 to 30, and too small a value only orders too early."""
 
 LEAST_DRAIN: Final = Seconds(240.0)
@@ -27,7 +27,7 @@ class QueueSection(Section):
 
     target_in_flight: Literal["auto"] | Annotated[float, Field(gt=0)] = "auto"
     """Requests in flight (running + waiting) that one replica carries within the objective;
-    ``auto`` learns it from the moment queueing begins."""
+    ``auto`` learns it from queues and from how soon first tokens come."""
 
     headroom: float = Field(default=0.9, gt=0, le=1)
     """Share of the target that is planned with, so that noise does not queue."""
