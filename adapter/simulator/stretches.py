@@ -96,9 +96,9 @@ WHOLE: Final = {
 Tuesday, as published before; the scenarios on the day that something happens."""
 
 QUICK: Final = {
-    "office-week": Hours(since=31.5, warm_up=0.5, judged=1.5),
+    "office-week": Hours(since=31.75, warm_up=0.25, judged=1.0),
     "flash-crowd": Hours(since=33.5, warm_up=0.25, judged=1.25),
-    "longer-prompts": Hours(since=58.0, warm_up=0.5, judged=1.0),
+    "longer-prompts": Hours(since=58.25, warm_up=0.25, judged=0.75),
     "llmd-ramp": WHOLE["llmd-ramp"],
 }
 """The morning's rise, the crowd, the release, and the ramp: what a fleet has to follow."""
