@@ -12,7 +12,17 @@ from adapter.scaling.decision import Condition, ConditionType, Decision, HoldRea
 from adapter.scaling.evaluate import evaluate
 from adapter.scaling.spec import ScalingSpec
 from adapter.scaling.state import ScalingState
-from tests.build import T0, a_fleet, a_gap, a_replica, a_spec, loading, serving, silent
+from tests.build import (
+    T0,
+    a_fleet,
+    a_gap,
+    a_reading,
+    a_replica,
+    a_spec,
+    loading,
+    serving,
+    silent,
+)
 
 PLAIN = {"queue": {"targetInFlight": 10, "headroom": 1}}
 """Ten requests in flight are one replica."""
@@ -623,3 +633,25 @@ def test_the_decision_is_valid_until_its_data_is_stale() -> None:
     decision = decide(a_fleet(*serving(1)), remembering(1), plain(staleAfter="90s"))
 
     assert decision.valid_until == T0 + 90.0
+
+
+def test_a_signal_that_still_tells_less_never_lowers_the_held_count():
+    """The queue reads NaN, the KV cache tells 1 of 4: still 4, long after the 10 s delay."""
+
+    def moment(tick: int) -> FleetSnapshot:
+        at = T0 + 5.0 * tick
+        kept = {"running": None, "waiting": None, "kv": 0.1, "missing": {"requests_waiting": "NaN"}}
+        before, now = (
+            a_reading(at=when, more={Metric.PREEMPTIONS: count}, **kept)
+            for when, count in ((at - 5.0, tick), (at, tick + 1.0))
+        )
+        replicas = (a_replica(f"s{n}", sample=now, previous=before) for n in range(4))
+        return a_fleet(*replicas, at=at, spec_replicas=4)
+
+    signals = {**PLAIN, "kvCache": {"target": 0.8}, "ttft": None}
+    down = {"delay": "10s", "onlyIdle": False}
+    spec = a_spec(signals=signals, scaleDown=down, staleAfter="10m")
+    decisions = play([moment(tick) for tick in range(24)], spec, remembering(4))
+
+    assert {demand.replicas is None for demand in decisions[-1].demands} == {True, False}
+    assert [decision.published for decision in decisions] == [4] * 24
