@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-VERBS: Final = ("serve", "demo", "lint", "schema", "doctor", "fit-engine", "bench", "version")
+VERBS: Final = (
+    "serve",
+    "demo",
+    "lint",
+    "plan",
+    "schema",
+    "doctor",
+    "fit-engine",
+    "bench",
+    "version",
+)
 """One file in this folder each, a hyphen being an underscore there; in the order of ``--help``."""
 
 FINE, FOUND, UNUSABLE, WARNED, INTERRUPTED = 0, 1, 2, 3, 130
