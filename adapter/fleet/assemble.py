@@ -3,16 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
 
 from adapter.fleet.metrics import COUNTERS, Metric
 from adapter.fleet.reading import Cause, Gap, Reading
-from adapter.fleet.snapshot import FleetSnapshot, LoadTime, Phase, Replica
+from adapter.fleet.snapshot import WARMING_SECONDS, FleetSnapshot, LoadTime, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
-
-WARMING_SECONDS: Final = Seconds(60.0)
-"""How long a new replica may answer without a first token and not count: engines export zeros
-for up to 18 s before they mean them (vllm#49538), and an idle pool must not warm for ever."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from adapter.fleet.metrics import Metric
 from adapter.fleet.reading import Gap, Reading
 from adapter.fleet.units import Seconds, Timestamp
+
+WARMING_SECONDS: Final = Seconds(60.0)
+"""How long a new replica may answer without a first token and not count: engines export zeros
+for up to 18 s before they mean them (vllm#49538), and an idle pool must not warm for ever."""
 
 
 class Phase(StrEnum):

@@ -43,7 +43,7 @@ def evaluate(
     outage = outage_of(demands, view, state, stale_after=spec.stale_after)
     refusal = refusal_of(outage, demands, fleet.at, stale_after=spec.stale_after)
     good = outage is None and refusal is None
-    base = _base(spec, fleet, state, good=good)
+    base = _base(spec, fleet, state, served=refusal is None)
     state = noted(state, fleet.at, good=good, stale_after=spec.stale_after)
 
     combined = combine(demands, view, base=base)
@@ -85,7 +85,7 @@ def evaluate(
     )
 
 
-def _base(spec: ScalingSpec, fleet: FleetSnapshot, state: ScalingState, *, good: bool) -> int:
+def _base(spec: ScalingSpec, fleet: FleetSnapshot, state: ScalingState, *, served: bool) -> int:
     """Return the count to go on from: the published one, or what runs where nobody knows better.
 
     Advisory mode publishes what runs. Memory older than the staleness limit was refused on the
@@ -94,7 +94,7 @@ def _base(spec: ScalingSpec, fleet: FleetSnapshot, state: ScalingState, *, good:
     runs = standing(fleet)
     count = runs if state.published is None or spec.mode is Mode.ADVISORY else state.published
     outdated = state.good_at is None or fleet.at - state.good_at > spec.stale_after
-    if good and outdated:
+    if served and outdated:
         count = max(count, runs)
     return min(spec.replicas.max, max(spec.replicas.min, count))
 
@@ -107,7 +107,7 @@ def _published(mode: Mode, desired: int, *, base: int) -> Step:
 
 def _off(spec: ScalingSpec, fleet: FleetSnapshot, state: ScalingState) -> Decision:
     """Return the decision of a policy that is off: what runs, and a refusal to serve it."""
-    count = _base(spec, fleet, state, good=False)
+    count = _base(spec, fleet, state, served=False)
     return Decision(
         at=fleet.at,
         desired=count,

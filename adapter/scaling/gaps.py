@@ -1,10 +1,12 @@
 """Missing data is never a number: hold the last good count, loudly, then refuse."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from adapter.fleet.reading import Cause, Gap
+from adapter.fleet.snapshot import WARMING_SECONDS, Phase
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.decision import Hold, HoldReason, Stage, Step
 from adapter.scaling.demand import Demand
@@ -35,6 +37,9 @@ def outage_of(
     Where none must, because the policy has only such as raise, any replica that answers will do.
     Named after the commonest cause among the silent replicas, with the words of the first one
     that has it: one broken pod must not hide that the whole fleet times out.
+
+    While a replica answers and warms, the hold lasts until it counts, whatever the limit: that is
+    a minute at the most, and an engine that is there is no reason for an error.
     """
     told = any(demand.replicas is not None for demand in demands)
     answered = told or any(replica.reading is not None for replica in view.serving)
@@ -50,7 +55,27 @@ def outage_of(
         lack, detail = Lack.MISSING, _nobody_serves(view)
     good_at = state.good_at
     until = view.at if good_at is None else Timestamp(good_at + stale_after)
+    warming = sorted((ends, began, name) for name, began, ends in _warming(view))
+    if warming:
+        ends, began, name = warming[0]
+        until = max(until, warming[-1][0])
+        detail += (
+            f"; {name} answers since {_clock(began)}: "
+            f"it counts as serving after its first token, or at {_clock(ends)}"
+        )
     return Outage(lack, detail, good_at, until)
+
+
+def _warming(view: View) -> Iterator[tuple[str, Timestamp, Timestamp]]:
+    """Yield who answers before its first token: its name, since when, and when it counts."""
+    for replica in view.coming:
+        since = replica.since
+        if replica.phase is Phase.WARMING and replica.reading is not None and since is not None:
+            yield replica.name, since, Timestamp(since + WARMING_SECONDS)
+
+
+def _clock(at: Timestamp) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%SZ")
 
 
 def _nobody_serves(view: View) -> str:
@@ -67,7 +92,8 @@ def _nobody_serves(view: View) -> str:
     if commonest:
         cause, count = commonest[0]
         said = f"; {count} of them: {next(gap.detail for gap in asked if gap.cause is cause)}"
-    return f"no replica of the target serves, {len(view.coming)} on their way{said}"
+    their = "its" if len(view.coming) == 1 else "their"
+    return f"no replica of the target serves, {len(view.coming)} on {their} way{said}"
 
 
 def through_outage(
@@ -109,11 +135,11 @@ def refusal_of(
     if outage is None:
         return None
     if outage.good_at is None:
-        return f"no data yet: {outage.lack}: {outage.detail}"
+        return f"no data yet: {outage.detail}"
     if at <= outage.until:
         return None
     age = at - outage.good_at
     return (
-        f"stale: last sample {age:.0f} s old, limit {stale_after:g} s: "
-        f"{outage.lack}: {outage.detail}"
+        f"stale: last sample {age:.0f} s old, spec.staleAfter is {format_duration(stale_after)}; "
+        f"{outage.detail}"
     )

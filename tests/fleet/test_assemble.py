@@ -3,16 +3,10 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.fleet.assemble import (
-    WARMING_SECONDS,
-    FleetMemory,
-    Roster,
-    Target,
-    assemble,
-)
+from adapter.fleet.assemble import FleetMemory, Roster, Target, assemble
 from adapter.fleet.metrics import Metric
 from adapter.fleet.reading import Cause, Gap, Reading
-from adapter.fleet.snapshot import FleetSnapshot, LoadTime, Phase, Replica
+from adapter.fleet.snapshot import WARMING_SECONDS, FleetSnapshot, LoadTime, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from tests.build import T0, a_gap, a_histogram, a_reading
 
