@@ -2,6 +2,8 @@
 
 import logging
 import math
+import re
+from typing import Final
 
 from adapter.controller.board import Board, PolicyKey
 from adapter.controller.errors import SourceError
@@ -9,10 +11,14 @@ from adapter.controller.ports import Clock, FleetSource, StateStore, Telemetry
 from adapter.fleet.reading import Gap
 from adapter.fleet.snapshot import FleetSnapshot
 from adapter.fleet.units import Seconds, Timestamp
-from adapter.scaling.decision import Decision
+from adapter.scaling.decision import ConditionType, Decision, Hold
+from adapter.scaling.duration import clock_time
 from adapter.scaling.evaluate import evaluate
 from adapter.scaling.spec import ScalingSpec
 from adapter.scaling.state import ScalingState
+
+_DURATION: Final = re.compile(r"\b(\d+(\.\d+)? ?(ms|s|m|h|d))+\b")
+"""An age within a cause: 31 s is the same cause as 21 s."""
 
 _log = logging.getLogger("leadtime")
 
@@ -81,7 +87,7 @@ class Loop:
             self._saved = True
 
     def _tell(self, fleet: FleetSnapshot, decision: Decision, took: Seconds) -> None:
-        """Count the tick, and log it if it decided something else than the one before."""
+        """Count the tick, and log it if it decided, or rests on, something else than the last."""
         for replica in fleet.replicas:
             if isinstance(replica.sample, Gap):
                 self._telemetry.gap(self._name, replica.sample.cause)
@@ -91,6 +97,7 @@ class Loop:
             decision.desired,
             decision.refusal is not None,
             tuple(hold.reason for hold in decision.holds),
+            _cause(decision),
         )
         if told != self._told:
             self._told = told
@@ -98,11 +105,28 @@ class Loop:
             _log.log(level, "%s", _line(self._name, decision))
 
 
+def _cause(decision: Decision) -> str:
+    """Return why the data is missing, without what only grows older; empty while it is not."""
+    for condition in decision.conditions:
+        if condition.type is ConditionType.METRICS_AVAILABLE and not condition.status:
+            return _DURATION.sub("", condition.message)
+    return ""
+
+
 def _line(policy: str, decision: Decision) -> str:
-    holds = ",".join(hold.reason for hold in decision.holds) or "none"
+    """Return the decision as key=value; what is refused has no count that could be mistaken."""
     counts = decision.census
+    refusal = decision.refusal
+    served = f"published={decision.published}" if refusal is None else f"refused={refusal!r}"
+    because = f" because={decision.because!r}" if refusal is None else ""
+    holds = repr("; ".join(map(_hold, decision.holds))) if decision.holds else "none"
     return (
-        f"policy={policy} published={decision.published} desired={decision.desired} "
+        f"policy={policy} {served} desired={decision.desired} "
         f"serving={counts.serving} loading={counts.loading} silent={counts.silent} "
-        f"holds={holds} because={decision.refusal or decision.because!r}"
+        f"holds={holds}{because}"
     )
+
+
+def _hold(hold: Hold) -> str:
+    end = "" if hold.until is None else f" until {clock_time(hold.until)}"
+    return f"{hold.reason}{end}: {hold.because}"

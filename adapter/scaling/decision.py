@@ -1,7 +1,9 @@
 """What was decided, and every step on the way to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.demand import Demand
@@ -30,6 +32,10 @@ class Stage(StrEnum):
 
     PUBLISH = "publish"
     """Advisory mode publishes what is; active mode publishes what is wanted."""
+
+
+_BOUNDS: Final = frozenset({Stage.LIMIT, Stage.PUBLISH})
+"""Stages that bend a number without knowing why it was wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +158,18 @@ class Decision:
     def because(self) -> str:
         """Return the clause of what settled the number: the last step that changed it.
 
-        Where none did, that of the first hold, or of the first step.
+        Where none did, that of the first hold, or of the first step. A limit is told with the
+        demand that it limited.
         """
-        changed = [step.because for step in self.steps if step.before != step.after]
-        unchanged = [*(hold.because for hold in self.holds), *(s.because for s in self.steps)]
-        return (changed[-1:] or unchanged or [""])[0]
+        return _because(self.steps, self.holds)
+
+
+def _because(steps: Sequence[Step], holds: Sequence[Hold]) -> str:
+    changed = [place for place, step in enumerate(steps) if step.before != step.after]
+    if not changed:
+        unchanged = [*(hold.because for hold in holds), *(step.because for step in steps)]
+        return unchanged[0] if unchanged else ""
+    last = steps[changed[-1]]
+    if last.stage in _BOUNDS:
+        return f"{last.because}, {last.before} wanted: {_because(steps[: changed[-1]], holds)}"
+    return last.because

@@ -1,11 +1,12 @@
 """Durations as people write them: ``90s``, ``5m``, ``1h30m`` (the grammar of GEP-2257)."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from adapter.fleet.units import Seconds
+from adapter.fleet.units import Seconds, Timestamp
 
 PATTERN: Final = r"^([0-9]{1,5}(h|m|s|ms)){1,4}$"
 """GEP-2257: up to four numbers with a unit each; no days, no fractions, no bare numbers."""
@@ -39,6 +40,11 @@ def format_duration(seconds: float) -> str:
         if number:
             parts.append(f"{number}{unit}")
     return "".join(parts) or "0s"
+
+
+def clock_time(at: Timestamp) -> str:
+    """Return the time of day in UTC, to be laid beside a log: ``14:02:10Z``."""
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%SZ")
 
 
 def _hint(text: str) -> str:

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from adapter.fleet.reading import Cause, Gap
 from adapter.fleet.snapshot import WARMING_SECONDS, Phase
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.decision import Hold, HoldReason, Stage, Step
 from adapter.scaling.demand import Demand
-from adapter.scaling.duration import format_duration
+from adapter.scaling.duration import clock_time, format_duration
 from adapter.scaling.state import ScalingState
 from adapter.scaling.view import View
 from adapter.scaling.work import Lack
@@ -60,8 +59,8 @@ def outage_of(
         ends, began, name = warming[0]
         until = max(until, warming[-1][0])
         detail += (
-            f"; {name} answers since {_clock(began)}: "
-            f"it counts as serving after its first token, or at {_clock(ends)}"
+            f"; {name} answers since {clock_time(began)}: "
+            f"it counts as serving after its first token, or at {clock_time(ends)}"
         )
     return Outage(lack, detail, good_at, until)
 
@@ -72,10 +71,6 @@ def _warming(view: View) -> Iterator[tuple[str, Timestamp, Timestamp]]:
         since = replica.since
         if replica.phase is Phase.WARMING and replica.reading is not None and since is not None:
             yield replica.name, since, Timestamp(since + WARMING_SECONDS)
-
-
-def _clock(at: Timestamp) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%SZ")
 
 
 def _nobody_serves(view: View) -> str:

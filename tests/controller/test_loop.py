@@ -225,6 +225,76 @@ async def test_a_hold_for_missing_data_is_a_warning(caplog: pytest.LogCaptureFix
     assert "MetricsGap" in caplog.records[-1].getMessage()
 
 
+async def test_the_line_of_a_hold_has_its_cause_and_its_end_and_then_the_end_of_it(
+    caplog: pytest.LogCaptureFixture,
+):
+    """What is promised of every decision: each hold with its reason and its end."""
+    caplog.set_level(logging.INFO, logger="leadtime")
+    away = "http://engine/metrics: no connection"
+    running = Running(FakeSource(busy, lambda at: a_fleet(*silent(2, detail=away), at=at), busy))
+
+    for tick in range(3):
+        await running.loop.tick(Timestamp(T0 + 10 * tick))
+
+    held, ended = [record.getMessage() for record in caplog.records][1:]
+    assert held == (
+        "policy=inference/chat published=2 desired=2 serving=2 loading=0 silent=2 "
+        f"holds='MetricsGap until 08:02:00Z: Error: 2 of 2 serving replicas: {away}' "
+        f"because='Error: 2 of 2 serving replicas: {away}'"
+    )
+    assert "silent=0 holds=none because='queue: " in ended
+
+
+async def test_another_cause_of_the_same_hold_is_another_line(caplog: pytest.LogCaptureFixture):
+    """The engine hung, then its pod was gone: the second is what somebody has to look at."""
+    caplog.set_level(logging.INFO, logger="leadtime")
+
+    def away(detail: str):
+        return lambda at: a_fleet(*silent(2, detail=detail), at=at)
+
+    hung, gone = away("e: no complete answer within 5 s"), away("e: no such host")
+    running = Running(FakeSource(busy, hung, hung, gone, gone))
+
+    for tick in range(5):
+        await running.loop.tick(Timestamp(T0 + 10 * tick))
+
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 3
+    assert ("no complete answer" in lines[1], "no such host" in lines[2]) == (True, True)
+
+
+async def test_a_cause_that_only_grows_older_is_told_once(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, logger="leadtime")
+
+    def stale(at: Timestamp) -> FleetSnapshot:
+        detail = f"e: the last answer is {at - T0:.0f} s old, limit 10 s"
+        return a_fleet(*silent(2, detail=detail), at=at)
+
+    running = Running(FakeSource(busy, stale))
+
+    for tick in range(40):
+        await running.loop.tick(Timestamp(T0 + 10 * tick))
+
+    assert [("refused=" in r.getMessage(), r.levelno) for r in caplog.records] == [
+        (False, logging.INFO),
+        (False, logging.WARNING),
+        (True, logging.WARNING),
+    ]
+
+
+async def test_a_refused_tick_names_no_count_as_if_it_were_served(
+    caplog: pytest.LogCaptureFixture,
+):
+    running = Running(FakeSource(lambda at: a_fleet(*silent(2, detail="e: no such host"), at=at)))
+
+    await running.loop.tick(T0)
+
+    assert caplog.records[-1].getMessage() == (
+        "policy=inference/chat refused='no data yet: 2 of 2 serving replicas: e: no such host' "
+        "desired=2 serving=2 loading=0 silent=2 holds=none"
+    )
+
+
 async def test_what_a_source_raises_ends_the_loop_for_the_supervisor_to_see():
     running = Running(FakeSource(SourceError("no such kind")))
 

@@ -446,6 +446,23 @@ def test_an_empty_fleet_is_no_zero() -> None:
     assert "no replica of the target serves" in decision.holds[0].because
 
 
+def test_a_limit_names_the_demand_that_it_limited() -> None:
+    """ "max 4" alone hides that twelve were wanted, and why."""
+    spec = plain(replicas={"min": 2, "max": 4})
+
+    capped = decide(a_fleet(*serving(3, running=40)), remembering(3), spec)
+    lifted = decide(a_fleet(*serving(1)), remembering(1), spec)
+    shortened = decide(
+        a_fleet(*serving(3, running=40)), remembering(3), plain(scaleUp={"maxStep": 2})
+    )
+
+    assert capped.because == "max 4, 12 wanted: queue: 120 in flight / (10 x 1) per replica"
+    assert lifted.because.startswith("min 2, 1 wanted: queue: 0 in flight / ")
+    assert shortened.because.startswith(
+        "one step of 2 from 3 replicas at a time, 12 wanted: queue: 120 in flight"
+    )
+
+
 def test_in_a_gap_the_clause_names_what_is_missing() -> None:
     """It stands in the log line: "no signal can say" sends nobody anywhere."""
     decision = decide(a_fleet(*silent(4, detail="pod-x: no answer within 5 s")), remembering(4))
