@@ -15,6 +15,8 @@ VERBS: Final = (
     "demo",
     "lint",
     "plan",
+    "verify",
+    "probe",
     "schema",
     "doctor",
     "fit-engine",
