@@ -169,9 +169,9 @@ async def _until_told(
 
 
 async def _first_decisions(board: "Board") -> None:
-    """Return when every policy has been decided, or after a second: then it says why not."""
+    """Return when every policy is decided or cannot be, or after a second."""
     for _ in range(50):
-        if all(listing.decision for listing in board.all()):
+        if all(listing.decision or listing.failure for listing in board.all()):
             return
         await asyncio.sleep(0.02)
 
@@ -198,11 +198,17 @@ class _Told:
 def _greeting(board: "Board", address: "Address") -> str:
     """Return one line: where it listens, and what to ask for."""
     listings = board.all()
-    counted = f"{len(listings)} {'policy' if len(listings) == 1 else 'policies'}"
+    served = [listing for listing in listings if not listing.failure]
+    counted = f"{len(served)} {'policy' if len(served) == 1 else 'policies'}"
     line = f"leadtime serve: {counted} on {address}"
     if not listings:
         return f"{line}; waiting for the first *.yaml"
-    key = listings[0].key
+    failed = ", ".join(str(listing.key) for listing in listings if listing.failure)
+    if failed:
+        line += f"; cannot serve {failed}: the reason stands above, and in the answer (503)"
+    if not served:
+        return line
+    key = served[0].key
     path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{key.namespace}"
     metric = f"leadtime-desired-replicas?labelSelector=policy%3D{key.name}"
     return f"{line}; try: {address}{path}/{metric}"

@@ -6,11 +6,15 @@ No request ever computes a decision, so no two faces of the adapter can disagree
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from adapter.controller.errors import NoDecisionYetError, NotServedError
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.policy.document import Policy
 from adapter.scaling.decision import Decision
+from adapter.scaling.duration import format_duration
+
+_NO_TICK: Final = "its loop does not tick, see the adapter's log"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,6 +40,10 @@ class Listing:
     decision: Decision | None = None
     problem: str = ""
     """Why the file on disk is not what runs: it is broken, and the last good one stands."""
+
+    failure: str = ""
+    """Why its loop decides nothing: a source that cannot be read, or a crash. The next decision
+    ends it; until then the last one is served as long as it is good."""
 
     tick_at: Timestamp | None = None
     """When the last tick finished; liveness is this being recent."""
@@ -65,12 +73,17 @@ class Board:
         """Replace the decision of a listed policy; one that is withdrawn stays withdrawn."""
         if key in self._listings:
             listing = self._listings[key]
-            self._listings[key] = replace(listing, decision=decision, tick_at=tick_at)
+            self._listings[key] = replace(listing, decision=decision, tick_at=tick_at, failure="")
 
     def report(self, key: PolicyKey, problem: str) -> None:
         """Say why the policy's file is not what runs; an empty text takes it back."""
         if key in self._listings:
             self._listings[key] = replace(self._listings[key], problem=problem)
+
+    def fail(self, key: PolicyKey, failure: str) -> None:
+        """Say why the policy's loop decides nothing, until it does again."""
+        if key in self._listings:
+            self._listings[key] = replace(self._listings[key], failure=failure)
 
     def all(self) -> tuple[Listing, ...]:
         """Return every listing, sorted by namespace and name."""
@@ -101,16 +114,20 @@ class Board:
         """
         listing = self.find(key)
         decision = listing.decision
+        failure = listing.failure.removeprefix(f"policy {key}: ")
+        if failure and (decision is None or decision.refusal is not None):
+            raise NoDecisionYetError(f"policy {key} has no decision: {failure}")
         if decision is None:
             raise NoDecisionYetError(f"policy {key} has no decision yet: {_why_none(listing)}")
         if decision.refusal is not None:
             raise NoDecisionYetError(f"policy {key}: {decision.refusal}")
         if now > decision.valid_until:
             age = Seconds(now - decision.at)
-            limit = decision.valid_until - decision.at
+            limit = format_duration(decision.valid_until - decision.at)
             raise NoDecisionYetError(
-                f"policy {key}: stale: the last decision is {age:.0f} s old, limit {limit:.0f} s; "
-                f"the loop is not ticking, see the adapter's log"
+                f"policy {key}: stale: the last decision is {age:.0f} s old, "
+                f"spec.staleAfter is {limit}; "
+                f"{failure or _NO_TICK}"
             )
         return decision
 

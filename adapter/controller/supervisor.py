@@ -14,6 +14,7 @@ from adapter.fleet.units import Seconds, Timestamp
 from adapter.policy.document import Policy
 from adapter.policy.finding import Finding, Severity
 from adapter.policy.load import PlacedPolicy, check_together, read_files
+from adapter.scaling.duration import clock_time
 
 POLL: Final = Seconds(1.0)
 """How often the policy files are compared with what runs."""
@@ -23,6 +24,8 @@ SMALL: Final = 16 * 1024
 
 FIRST_PAUSE, LONGEST_PAUSE = Seconds(1.0), Seconds(60.0)
 """Between a loop's crash and its next start; doubles while it keeps crashing."""
+
+_UNUSABLE: Final = "answered 503 with this reason, tried again every minute, told once"
 
 _LEVELS: Final = {
     Severity.ERROR: logging.ERROR,
@@ -150,17 +153,20 @@ class Supervisor:
 
     async def _keep_running(self, key: PolicyKey, policy: Policy) -> None:
         """Run the loop of one policy; what ends it costs that policy a pause, and no other one."""
-        clock = self._world.clock
-        pause = FIRST_PAUSE
+        clock, board = self._world.clock, self._world.board
+        pause, told = FIRST_PAUSE, ""
         while True:
             began = clock.now()
             try:
                 await self._run_once(key, policy)
             except SourceError as error:
-                self._world.board.report(key, str(error))
-                _log.error("policy=%s source=unusable error=%r", key, str(error))
-            except Exception:
+                board.fail(key, str(error))
+                if str(error) != told:
+                    told = str(error)
+                    _log.error("policy=%s source=unusable error=%r note=%r", key, told, _UNUSABLE)
+            except Exception as error:
                 self._world.telemetry.crashed(str(key))
+                board.fail(key, _crash(error, clock.now(), pause))
                 _log.exception("policy=%s loop=crashed restart_in=%gs", key, pause)
             if clock.now() - began > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
@@ -183,6 +189,14 @@ class Supervisor:
             ).run()
         finally:
             await source.close()
+
+
+def _crash(error: Exception, at: Timestamp, pause: Seconds) -> str:
+    """Return what the wire says of a crash: its kind only, for its words may hold anything."""
+    return (
+        f"its loop failed at {clock_time(at)} ({type(error).__name__}) "
+        f"and starts again in {pause:g} s; the adapter's log has the traceback"
+    )
 
 
 def _loaded(contents: Mapping[str, bytes]) -> dict[str, _Loaded]:

@@ -30,8 +30,8 @@ class Probes:
     def live(self) -> Health:
         """Return whether every loop ticks: a restart helps where one hangs.
 
-        A policy with a reported problem is left out: its file is broken or its source cannot be
-        opened, a restart changes nothing about that, and would take the other policies along.
+        A policy whose loop failed is left out: its source cannot be read, or it crashed and is
+        started again as it is; a restart would change nothing and take the other policies along.
         """
         now = self._clock.now()
         listings = self._board.all()
@@ -56,7 +56,7 @@ class Probes:
         if last is None:
             last, limit = self._seen[listing.key], limit + START_UP
         age = now - last
-        if listing.problem or age <= limit:
+        if listing.failure or age <= limit:
             return ""
         return (
             f"policy {listing.key}: no tick for {age:.1f} s, limit {limit:.1f} s "

@@ -170,7 +170,7 @@ def _served(board: Board, listing: Listing, now: Timestamp) -> Decision | None:
 
 
 _GAUGES: Final = {
-    "leadtime_policy_problem": ("1 while the policy's file is not what runs.", ()),
+    "leadtime_policy_problem": ("1 while its file is not what runs, or its loop cannot.", ()),
     "leadtime_decision_refused": ("1 while the wire answers an error instead of a count.", ()),
     "leadtime_decision_held": ("1 while missing data keeps the count.", ()),
     "leadtime_signal_age_seconds": ("Age of the last data good enough to decide on.", ()),
@@ -208,7 +208,8 @@ class _Families:
             yield family
 
     def add_listing(self, listing: Listing, *, refused: bool) -> None:
-        self._add(listing, "leadtime_policy_problem", bool(listing.problem))
+        problem = listing.problem or listing.failure
+        self._add(listing, "leadtime_policy_problem", bool(problem))
         self._add(listing, "leadtime_decision_refused", refused)
 
     def add_decision(self, listing: Listing, decision: Decision, now: Timestamp) -> None:

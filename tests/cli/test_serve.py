@@ -15,6 +15,17 @@ pytestmark = pytest.mark.slow
 
 BROKEN = "kind: ScalingPolicy\napiVersion: leadtime.dev/v1alpha1\nmetadata: {name: chat}\n"
 
+UNREAD = """\
+apiVersion: leadtime.dev/v1alpha1
+kind: ScalingPolicy
+metadata: {name: unread, namespace: inference}
+spec:
+  target: {kind: Deployment, name: unread}
+  source: {pods: {}}
+  replicas: {min: 1, max: 4}
+"""
+"""A policy over pods, which this release does not read."""
+
 
 @pytest.fixture
 def policies(tmp_path: Path) -> Path:
@@ -205,6 +216,42 @@ async def test_a_broken_file_at_the_start_is_shown_and_the_good_ones_are_served(
 
     assert "bad.yaml:1:1: error LT006" in said
     assert "1 policy on http://127.0.0.1:" in said
+
+
+async def test_a_policy_whose_source_is_not_read_is_not_advertised_and_answers_why(
+    policies: Path,
+):
+    """503 and not 404: the HPA keeps its count at either, and shows the reason."""
+    async with an_engine(running=8) as engine:
+        (policies / "a.yaml").write_text(UNREAD)
+        (policies / "chat.yaml").write_text(policy_of(engine))
+        async with adapter(policies) as running:
+            await running.until_replicas(1)
+            status, _ = await running.metric("unread")
+            why = await message(running, "unread")
+            _, metrics = await running.get("/metrics")
+            live, _ = await running.get("/livez")
+            (greeting,) = [line for line in running.said if line.startswith("leadtime serve:")]
+
+    assert (status, live) == (503, 200)
+    assert why.startswith("policy inference/unread has no decision: ")
+    assert "1 policy on http" in greeting
+    assert "cannot serve inference/unread" in greeting
+    assert greeting.endswith("policy%3Dchat")
+    assert 'leadtime_policy_problem{namespace="inference",policy="unread"} 1.0' in metrics
+    assert len([line for line in running.said if "source=unusable" in line]) == 1
+
+
+async def test_where_no_source_can_be_read_the_greeting_names_no_address_to_try(policies: Path):
+    (policies / "a.yaml").write_text(UNREAD)
+
+    async with adapter(policies) as running:
+        why = await message(running, "unread")
+        (greeting,) = [line for line in running.said if line.startswith("leadtime serve:")]
+
+    assert "no decision: " in why
+    assert "0 policies on http" in greeting
+    assert "try:" not in greeting
 
 
 async def test_without_one_usable_policy_it_does_not_start(policies: Path):

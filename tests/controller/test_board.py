@@ -75,6 +75,45 @@ def test_a_known_problem_is_the_reason_for_no_decision():
     assert why_not(board, CHAT).endswith("has no decision yet: pods are not read yet")
 
 
+def test_a_loop_that_failed_is_told_as_what_it_is_and_not_as_one_that_has_not_begun():
+    board = a_board("chat")
+    board.fail(CHAT, "policy inference/chat: this release reads source.static only")
+
+    assert why_not(board, CHAT) == (
+        "policy inference/chat has no decision: this release reads source.static only"
+    )
+
+
+def test_a_count_outlives_the_failure_of_its_loop_as_long_as_it_is_good():
+    """Held until ``staleAfter``; from then on the answer says what happened to the loop."""
+    board = a_board("chat")
+    board.post(CHAT, DECISION, T0)
+    board.fail(CHAT, "its loop failed at 08:00:05Z (KeyError)")
+
+    assert board.decided(CHAT, Timestamp(T0 + 120)) is DECISION
+    assert why_not(board, CHAT, T0 + 121) == (
+        "policy inference/chat: stale: the last decision is 121 s old, spec.staleAfter is 2m; "
+        "its loop failed at 08:00:05Z (KeyError)"
+    )
+
+
+def test_a_refusal_is_not_repeated_for_a_loop_that_failed_since():
+    board = a_board("chat")
+    board.post(CHAT, replace(DECISION, refusal="no metrics for 2m"), T0)
+    board.fail(CHAT, "its loop failed")
+
+    assert why_not(board, CHAT) == "policy inference/chat has no decision: its loop failed"
+
+
+def test_the_next_decision_ends_a_failure():
+    board = a_board("chat")
+    board.fail(CHAT, "its loop failed")
+
+    board.post(CHAT, DECISION, T0)
+
+    assert board.find(CHAT).failure == ""
+
+
 def test_a_refusal_is_an_error_in_its_own_words():
     board = a_board("chat")
     board.post(CHAT, replace(DECISION, refusal="no metrics for 2m"), T0)
@@ -88,7 +127,10 @@ def test_a_decision_past_its_time_is_refused_as_stale():
     board.post(CHAT, DECISION, T0)
 
     assert board.decided(CHAT, Timestamp(T0 + 120)) is DECISION
-    assert "the last decision is 121 s old, limit 120 s" in why_not(board, CHAT, T0 + 121)
+    assert why_not(board, CHAT, T0 + 121) == (
+        "policy inference/chat: stale: the last decision is 121 s old, spec.staleAfter is 2m; "
+        "its loop does not tick, see the adapter's log"
+    )
 
 
 def test_a_new_version_of_a_policy_keeps_the_decision_of_the_old_one():
@@ -109,6 +151,7 @@ def test_a_withdrawn_policy_takes_no_late_post_and_no_report():
 
     board.post(CHAT, DECISION, T0)
     board.report(CHAT, "late")
+    board.fail(CHAT, "late")
 
     assert board.all() == ()
 

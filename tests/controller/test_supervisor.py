@@ -349,16 +349,60 @@ async def test_a_loop_that_ran_well_for_long_pauses_briefly_when_it_crashes():
         assert len(sources.opened) == 4
 
 
-async def test_a_source_that_this_build_cannot_read_is_said_where_people_ask():
-    class Unable:
-        def open(self, policy: Policy) -> FakeSource:
-            raise SourceError("policy inference/chat: this release reads source.static only")
+class Unable:
+    """Sources of a build that cannot open any."""
 
+    reason = "policy inference/chat: this release reads source.static only"
+
+    def open(self, policy: Policy) -> FakeSource:
+        raise SourceError(self.reason)
+
+
+async def test_a_source_that_this_build_cannot_read_is_said_where_people_ask():
     async with supervised(FakeFiles(chat=policy_text("chat")), Unable()) as running:
-        with pytest.raises(NoDecisionYetError, match=r"reads source\.static only"):
+        with pytest.raises(NoDecisionYetError, match=r"has no decision: this release reads"):
             running.board.decided(CHAT, T0)
 
         assert running.telemetry.crashes == {}
+
+
+async def test_a_source_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFixture):
+    """It is tried again every minute; the log says so once, and again where the reason changes."""
+    sources = Unable()
+    async with supervised(FakeFiles(chat=policy_text("chat")), sources) as running:
+        await running.clock.pass_by(600)
+        sources.reason = "prometheus http://p: no such host"
+        await running.clock.pass_by(600)
+
+    told = [r.getMessage() for r in caplog.records if "source=unusable" in r.getMessage()]
+    assert ["source.static only" in line for line in told] == [True, False]
+    assert "answered 503 with this reason" in told[0]
+
+
+async def test_a_changed_file_does_not_hide_that_the_source_cannot_be_read():
+    async with supervised(FakeFiles(chat=policy_text("chat")), Unable()) as running:
+        running.files.texts["chat.yaml"] += "# reviewed\n"
+        await running.clock.pass_by(POLL)
+
+        with pytest.raises(NoDecisionYetError, match=r"reads source\.static only"):
+            running.board.decided(CHAT, T0)
+
+
+async def test_a_loop_that_crashed_is_told_on_the_wire_with_its_moment():
+    stories = [FakeSource(busy, KeyError("secret")), FakeSource(KeyError("secret"))]
+    sources = FakeSources(lambda _: stories.pop(0) if len(stories) > 1 else stories[0])
+    async with supervised(FakeFiles(chat=policy_text("chat")), sources) as running:
+        await running.clock.pass_by(10)
+        failure = running.board.find(CHAT).failure
+        held = running.board.decided(CHAT, Timestamp(T0 + 120)).published
+        with pytest.raises(NoDecisionYetError, match=r"2m; its loop failed at 08:0"):
+            running.board.decided(CHAT, Timestamp(T0 + 121))
+
+    assert held == 4
+    assert failure == (
+        "its loop failed at 08:00:10Z (KeyError) and starts again in 1 s; "
+        "the adapter's log has the traceback"
+    )
 
 
 async def test_stopping_ends_every_loop_and_closes_every_source():

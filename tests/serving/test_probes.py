@@ -75,11 +75,21 @@ def test_a_policy_that_returns_starts_anew():
     assert probes.live().good
 
 
-def test_a_policy_with_a_reported_problem_does_not_restart_the_others():
+def test_a_loop_that_hangs_is_found_also_while_its_file_is_broken():
+    board = a_board(chat=a_decision())
+    board.report(board.all()[0].key, "chat.yaml:8:19: LT007")
+    probes, clock = _probes(board)
+
+    clock.pass_by(60)
+
+    assert not probes.live().good
+
+
+def test_a_policy_whose_loop_cannot_run_does_not_restart_the_others():
     """A source that this build cannot open stays unopened after any number of restarts."""
     board = a_board(chat=a_decision())
     key = board.list_policy(a_policy("prom"), {})
-    board.report(key, "prometheus is not readable yet")
+    board.fail(key, "prometheus is not readable yet")
     probes, clock = _probes(board)
     probes.live()
     clock.pass_by(60)

@@ -153,6 +153,13 @@ def test_a_broken_file_is_shown():
     assert _series(_meters(board))[_of("policy_problem")] == 1
 
 
+def test_a_policy_whose_loop_cannot_run_counts_as_a_problem():
+    board = a_board(chat=None)
+    board.fail(board.all()[0].key, "this release does not read its source")
+
+    assert _series(_meters(board))[_of("policy_problem")] == 1
+
+
 def test_the_names_pass_promtools_rules():
     """Counters end in _total and nothing else does; units are base units; everything has help."""
     board = Board()

@@ -11,8 +11,9 @@ SOURCE_NOT_READ: Final = Code(
     "LT190",
     Severity.INFO,
     "a source that this release's serve does not read",
-    "The document is valid and stays so. `leadtime serve` of this release reads `source.static` "
-    "only and refuses the policy at start with the same words.",
+    "The document is valid and stays so. `leadtime serve` runs the other policies, names this one "
+    "in its log once, counts it in `leadtime_policy_problem`, and answers 503 with the reason: the "
+    "HPA and KEDA then leave the count as it is, and show the reason.",
 )
 CURVE_NOT_DRAWN: Final = Code(
     "LT191",
