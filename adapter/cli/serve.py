@@ -85,6 +85,8 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until told to stop, and return the exit code."""
+    # Until the loop takes over: a kubelet that gives up a pod at once must not read a failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(FINE))
     problem = _unusable(arguments)
     if problem:
         print(f"leadtime serve: {problem}", file=sys.stderr)
@@ -95,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace) -> int:
+    told = _Told()
     # aiohttp, pydantic and yaml take longer to load than `leadtime serve --help` may.
     from adapter.cli.output import as_text
     from adapter.controller.board import Board
@@ -108,7 +111,6 @@ async def _serve(options: argparse.Namespace) -> int:
     from adapter.sources.scrape import Scraper
     from adapter.sources.state_file import MemoryStates, StateFiles
 
-    told = _Told()
     clock, board = SystemClock(), Board()
     meters = Meters(board, clock=clock)
     async with Scraper(clock) as scraper:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import signal
 import socket
 import statistics
@@ -293,6 +294,25 @@ async def test_it_stops_within_a_second_when_told(
     assert ended == code
     assert "Traceback" not in "\n".join(running.said)
     assert took < 2.0
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
+async def test_being_told_to_stop_while_it_starts_is_no_failure(policies: Path):
+    """It can be told before what takes long to load is loaded: 0, and not a death by signal."""
+    async with adapter(policies, ready=False) as running:
+        process = Path(f"/proc/{running.process.pid}")
+
+        async def can_be_told() -> bool:
+            (caught,) = re.findall(r"SigCgt:\s*(\w+)", (process / "status").read_text())
+            return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+        await running.until(can_be_told)
+        loaded = (process / "maps").read_text()
+        code = await running.ends(signal.SIGTERM)
+
+    assert code == 0
+    assert "pydantic_core" not in loaded
+    assert "Traceback" not in "\n".join(running.said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
