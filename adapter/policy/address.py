@@ -5,8 +5,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/?#]*@")
-_SECRET: Final = re.compile(r"(?<=://)\S*(?=@)")
-"""Wider than credentials may be: who forgets to escape a slash in a password shows half of it."""
+_PAIR: Final = re.compile(r"([^&;=]*=)([^&;]*)|[^&;]+")
+"""One part of a query: a name and its value, or a word alone, which may be a token."""
+
+_HIDDEN: Final = "***"
+_CLOSING: Final = "\"'])},"
+"""What may stand behind an address in YAML without belonging to it."""
 
 
 def checked_address(url: str) -> str:
@@ -21,11 +25,35 @@ def checked_address(url: str) -> str:
     return url
 
 
-def shown_address(url: str) -> str:
-    """Return ``url`` without credentials: fit for logs, answers, and the state on disk."""
+def without_credentials(url: str) -> str:
+    """Return what tells ``url`` from another address; its query may still hold a secret."""
     return _CREDENTIALS.sub("", url, count=1)
 
 
+def shown_address(url: str) -> str:
+    """Return ``url`` without credentials and without the values of its query, where tokens stand.
+
+    Fit for logs, answers, and the state on disk. What is no address comes back as it is.
+    """
+    if "://" not in url:
+        return url
+    place, mark, query = without_credentials(url).partition("#")[0].partition("?")
+    return place + mark + _PAIR.sub(lambda pair: (pair[1] or "") + _HIDDEN, query)
+
+
 def masked(text: str) -> str:
-    """Return ``text`` with the credentials of every address starred out, as long as it was."""
-    return _SECRET.sub(lambda secret: "*" * len(secret[0]), text)
+    """Return ``text`` with the secrets of every address starred out, as long as it was.
+
+    Wider than credentials may be: who forgets to escape a slash in a password shows half of it.
+    """
+    return re.sub(r"\S+", lambda word: _starred(word[0]), text)
+
+
+def _starred(word: str) -> str:
+    scheme, mark, rest = word.partition("://")
+    secret, at, place = rest.rpartition("@")
+    host, question, query = place.partition("?")
+    asked = query.rstrip(_CLOSING)
+    hidden = _PAIR.sub(lambda p: (p[1] or "") + "*" * (len(p[0]) - len(p[1] or "")), asked)
+    shown = host + question + hidden + query[len(asked) :]
+    return scheme + mark + "*" * len(secret) + at + shown if mark else word

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from adapter.fleet.units import Seconds
-from adapter.policy.address import checked_address, shown_address
+from adapter.policy.address import checked_address, without_credentials
 from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.section import ContradictionError, Section
 from adapter.scaling.spec import ScalingSpec
@@ -144,7 +144,7 @@ class StaticSource(Section):
             raise ContradictionError(
                 "give either urls (at least one) or directory, not both", at="directory"
             )
-        if len(set(map(shown_address, self.urls))) != len(self.urls):
+        if len(set(map(without_credentials, self.urls))) != len(self.urls):
             raise ContradictionError(
                 "an address stands twice in urls: each one is a replica", at="urls"
             )

@@ -1,6 +1,7 @@
 """Fixed addresses: one replica each."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from adapter.fleet.assemble import Roster, Target
 from adapter.fleet.units import Timestamp
@@ -11,7 +12,7 @@ class StaticTargets:
     """The addresses of ``source.static.urls``; nobody vouches for any of them."""
 
     def __init__(self, urls: Iterable[str]) -> None:
-        self._roster = Roster(tuple(_target(url) for url in urls))
+        self._roster = Roster(tuple(_targets(urls)))
 
     async def roster(self, at: Timestamp) -> Roster:
         """Return the same targets every time."""
@@ -19,7 +20,14 @@ class StaticTargets:
         return self._roster
 
 
-def _target(url: str) -> Target:
-    """Return the target at ``url``, whose name is fit for logs, answers and the state on disk."""
-    name = shown_address(url)
-    return Target(uid=name, name=name, url=url)
+def _targets(urls: Iterable[str]) -> Iterator[Target]:
+    """Yield the targets, under names that are fit for logs, answers and the state on disk.
+
+    Addresses that differ in what is not shown, a value in the query, are told apart by number.
+    """
+    seen = Counter[str]()
+    for url in urls:
+        shown = shown_address(url)
+        seen[shown] += 1
+        name = shown if seen[shown] == 1 else f"{shown} ({seen[shown]})"
+        yield Target(uid=name, name=name, url=url)

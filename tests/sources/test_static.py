@@ -21,4 +21,17 @@ async def test_credentials_are_used_and_never_shown():
     (target,) = (await StaticTargets([url]).roster(T0)).targets
 
     assert target.url == url
-    assert (target.uid, target.name) == ("http://engine:8000/metrics?name=a@b",) * 2
+    assert (target.uid, target.name) == ("http://engine:8000/metrics?name=***",) * 2
+
+
+async def test_addresses_that_differ_only_in_a_hidden_value_are_two_replicas():
+    urls = ("http://gate/m?engine=1", "http://gate/m?engine=2", "http://gate/m")
+
+    roster = await StaticTargets(urls).roster(T0)
+
+    assert [target.uid for target in roster.targets] == [
+        "http://gate/m?engine=***",
+        "http://gate/m?engine=*** (2)",
+        "http://gate/m",
+    ]
+    assert tuple(target.url for target in roster.targets) == urls
