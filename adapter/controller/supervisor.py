@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,10 @@ SMALL: Final = 16 * 1024
 FIRST_PAUSE, LONGEST_PAUSE = Seconds(1.0), Seconds(60.0)
 """Between a loop's crash and its next start; doubles while it keeps crashing."""
 
+_EMPTIED: Final = (
+    "no policy stands in it any more: if that is meant, delete the file; "
+    "what stood there runs on for one further look"
+)
 _UNUSABLE: Final = "answered 503 with this reason, tried again every minute, told once"
 
 _LEVELS: Final = {
@@ -70,6 +74,7 @@ class Supervisor:
         self._wanted: dict[PolicyKey, Policy] = {}
         self._running: dict[PolicyKey, _Running] = {}
         self._unreadable = ""
+        self._emptied: frozenset[str] = frozenset()
 
     async def load(self) -> tuple[Finding, ...]:
         """Read the files and list their policies, without starting a loop; return all findings.
@@ -99,9 +104,11 @@ class Supervisor:
             self._unreadable = str(error)
             return
         self._unreadable = ""
-        if contents != self._contents:
+        changed = contents != self._contents
+        if changed or self._emptied:
             for finding in await self._take(contents):
-                _log.log(_LEVELS[finding.severity], "%s", _line(finding))
+                if changed:
+                    _log.log(_LEVELS[finding.severity], "%s", self._line(finding))
             self._contents = contents
 
     async def _take(self, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
@@ -111,15 +118,43 @@ class Supervisor:
         else:
             loaded = _loaded(contents)
         broken = {path: _first_error(findings) for path, (_, findings) in loaded.items()}
+        self._emptied = frozenset(self._just_emptied(loaded, broken))
+        stays = {path for path, error in broken.items() if error} | self._emptied
         self._good = {
-            path: _merged(placed, self._good.get(path, ()) if broken[path] else ())
+            path: _merged(placed, self._good.get(path, ()) if path in stays else ())
             for path, (placed, _) in loaded.items()
         }
         together = [one for placed in self._good.values() for one in placed]
-        self._list(together, {path: _line(error) for path, error in broken.items() if error})
+        problems = {path: self._line(error) for path, error in broken.items() if error}
+        self._list(together, {**problems, **dict.fromkeys(self._emptied, _EMPTIED)})
         self._world.telemetry.reloaded(broken=sum(error is not None for error in broken.values()))
         found = [finding for _, findings in loaded.values() for finding in findings]
         return tuple(sorted({*found, *check_together(together)}))
+
+    def _just_emptied(
+        self, loaded: Mapping[str, _Loaded], broken: Mapping[str, Finding | None]
+    ) -> Iterator[str]:
+        """Yield the files that held policies at the last look and hold nothing now.
+
+        Such a file is more likely half written than meant: its policies get one look more.
+        """
+        for path, (placed, _) in loaded.items():
+            gone = not placed and broken[path] is None and self._good.get(path)
+            if gone and path not in self._emptied:
+                _log.warning("file=%s emptied note=%r", path, _EMPTIED)
+                yield path
+
+    def _line(self, finding: Finding) -> str:
+        """Return ``finding`` with its fix, and with what an error means for what runs."""
+        place = f"{finding.file}:{finding.line}:{finding.column}"
+        line = f"{place}: {finding.code} {finding.sentence}"
+        if finding.fix:
+            line += f"; fix: {finding.fix}"
+        if finding.severity is not Severity.ERROR:
+            return line
+        if self._good.get(finding.file):
+            return f"{line}; the previous version stays in force"
+        return f"{line}; not served until it is mended"
 
     def _list(self, together: Iterable[PlacedPolicy], problems: Mapping[str, str]) -> None:
         """Put on the board what is wanted; of two policies with one name, the first."""
@@ -128,7 +163,7 @@ class Supervisor:
             wanted.setdefault(key_of(placed.policy), placed)
         for key in self._wanted.keys() - wanted.keys():
             self._world.board.withdraw(key)
-            _log.info("policy=%s withdrawn", key)
+            _log.warning("policy=%s withdrawn note='no file holds it any more'", key)
         for key, placed in wanted.items():
             file = placed.source.file
             if self._wanted.get(key) != placed.policy:
@@ -213,8 +248,3 @@ def _merged(
     """Return ``now`` and whatever of ``before`` it does not speak of."""
     spoken = {key_of(placed.policy) for placed in now}
     return (*now, *(placed for placed in before if key_of(placed.policy) not in spoken))
-
-
-def _line(finding: Finding) -> str:
-    place = f"{finding.file}:{finding.line}:{finding.column}"
-    return f"{place}: {finding.code} {finding.sentence}"

@@ -222,6 +222,63 @@ async def test_a_problem_is_told_with_the_reason_that_stands_beside_the_caret():
         assert "scale to zero is not supported" in running.board.find(CHAT).problem
 
 
+async def test_a_broken_file_is_logged_with_its_fix_and_with_what_runs_meanwhile(
+    caplog: pytest.LogCaptureFixture,
+):
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = policy_text("chat").replace("max: 100", "maxi: 100")
+        running.files.texts["new.yaml"] = policy_text("new").replace("max: 100", "maxi: 100")
+        await running.clock.pass_by(POLL)
+
+    old, new = [r.getMessage() for r in caplog.records if "LT005" in r.getMessage()]
+    assert old.startswith("chat.yaml:")
+    assert old.endswith("; fix: max: 100; the previous version stays in force")
+    assert new.startswith("new.yaml:")
+    assert new.endswith("; fix: max: 100; not served until it is mended")
+
+
+@pytest.mark.parametrize("nothing", ["", "# to be written\n"])
+async def test_an_emptied_file_keeps_its_policy_for_one_further_look_and_says_so(
+    caplog: pytest.LogCaptureFixture, nothing: str
+):
+    """It is more likely half written than meant."""
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = nothing
+        await running.clock.pass_by(POLL)
+        kept, problem = running.served(), running.board.find(CHAT).problem
+        await running.clock.pass_by(POLL)
+        gone = running.served()
+        await running.clock.pass_by(5 * POLL)
+
+    said = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert (kept, gone) == ({"inference/chat": 4}, {})
+    assert "what stood there runs on for one further look" in problem
+    assert len([line for line in said if line.startswith("file=chat.yaml emptied")]) == 1
+    assert said[-1] == "policy=inference/chat withdrawn note='no file holds it any more'"
+
+
+async def test_a_file_that_was_empty_for_a_moment_changes_nothing():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        running.files.texts["chat.yaml"] = ""
+        await running.clock.pass_by(POLL)
+        running.files.texts["chat.yaml"] = policy_text("chat")
+        await running.clock.pass_by(3 * POLL)
+
+        assert running.served() == {"inference/chat": 4}
+        assert running.board.find(CHAT).problem == ""
+        assert len(running.opening.opened) == 1
+
+
+async def test_a_file_that_is_emptied_twice_is_given_its_look_each_time():
+    async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
+        for _ in range(2):
+            running.files.texts["chat.yaml"] = ""
+            await running.clock.pass_by(POLL)
+            assert running.served() == {"inference/chat": 4}
+            running.files.texts["chat.yaml"] = policy_text("chat")
+            await running.clock.pass_by(POLL)
+
+
 async def test_a_mended_file_takes_the_problem_back():
     async with supervised(FakeFiles(chat=policy_text("chat"))) as running:
         running.files.texts["chat.yaml"] = BROKEN
