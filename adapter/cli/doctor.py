@@ -3,7 +3,9 @@
 import argparse
 import asyncio
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +21,8 @@ examples:
   kubectl exec POD -- curl -s localhost:8000/metrics | leadtime doctor --engine-metrics -
 
 exit codes:
-  0 everything that this engine exports was read   1 no reading, or a reading with faults
-  2 the address or the file does not answer
+  0 everything that this engine exports was read   1 no reading, a reading with faults, or
+  one that does not tell the load                  2 the address or the file does not answer
 """
 TIMEOUT_SECONDS: Final = 10.0
 
@@ -60,9 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         body = _body(place)
     except OSError as error:
-        print(
-            f"leadtime doctor: {place}: {error.strerror}; give a URL, a file or -", file=sys.stderr
-        )
+        print(f"leadtime doctor: {_no_file(place, error)}", file=sys.stderr)
         return UNUSABLE
     if isinstance(body, Gap):
         return _print_gap(body, arguments.output, code=UNUSABLE)
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(found, Gap):
         return _print_gap(found, arguments.output, code=FOUND)
     print(_as_json(found) if arguments.output == "json" else _as_text(found))
-    return FOUND if _faults(found) else FINE
+    return FOUND if _faults(found) or not _tells_load(found) else FINE
 
 
 def _body(place: str) -> "bytes | Gap":
@@ -104,12 +104,53 @@ async def _scraped(url: str) -> "bytes | Gap":
         return await scraper.fetch(target, Seconds(TIMEOUT_SECONDS))
 
 
+def _no_file(place: str, error: OSError) -> str:
+    """Return why there is no such file; what looks like an address is taken for one forgotten."""
+    from adapter.policy.address import shown_address
+
+    if not re.match(r"(localhost|[^/\s]+:\d+|[^/\s]+(?=.*/metrics$))(/|$)", place):
+        return f"{place}: {error.strerror}; give a URL, a file or -"
+    address = shown_address(f"http://{place}")
+    return f"no file {address.removeprefix('http://')}; as an address: {address}"
+
+
 def _print_gap(gap: "Gap", output: str, *, code: int) -> int:
+    gap = replace(gap, detail=_as_options(gap.detail))
     if output == "json":
         print(json.dumps({"cause": str(gap.cause), "detail": gap.detail}, indent=2))
     else:
         print(f"leadtime doctor: {gap.cause}: {gap.detail}", file=sys.stderr)
     return code
+
+
+def _as_options(detail: str) -> str:
+    """Return what is written for policies in the words of this command."""
+    for key, option in (("spec.model", "--model"), ("spec.engine", "--engine")):
+        detail = detail.replace(key, option)
+    return detail.replace("the policy names none", "none is named")
+
+
+def _tells_load(reading: "Reading") -> bool:
+    from adapter.fleet.metrics import Metric
+
+    return bool({Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING} & reading.values.keys())
+
+
+def _warnings(reading: "Reading") -> list[str]:
+    from adapter.policy.document import EngineName
+
+    warnings = list(reading.warnings)
+    if not _tells_load(reading):
+        warnings.append(
+            "neither requests_running nor requests_waiting is read: nothing tells the load, "
+            "and the queue signal has nothing to scale by"
+        )
+    if reading.engine not in set(EngineName):
+        warnings.append(
+            f"spec.engine has no {reading.engine}: a policy reads it with engine: auto; it is "
+            f"known from its sources, not measured as vLLM, SGLang and Triton are"
+        )
+    return warnings
 
 
 def _faults(reading: "Reading") -> dict[str, str]:
@@ -118,7 +159,6 @@ def _faults(reading: "Reading") -> dict[str, str]:
 
 
 def _as_text(reading: "Reading") -> str:
-    ranks = ", ".join(name or "unnamed" for name in reading.ranks)
     head = [f"engine  {reading.engine}", f"model   {reading.model or 'not named'}"]
     rows = [
         *((name, said, reading.matched.get(name, "")) for name, said in _said(reading).items()),
@@ -127,8 +167,17 @@ def _as_text(reading: "Reading") -> str:
     ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     table = [f"{name:<{widths[0]}}  {said:>{widths[1]}}  {why}" for name, said, why in rows]
-    warnings = [f"warning: {warning}" for warning in reading.warnings]
-    return "\n".join([*head, f"ranks   {len(reading.ranks)} ({ranks})", "", *table, *warnings])
+    warnings = [f"warning: {warning}" for warning in _warnings(reading)]
+    return "\n".join([*head, f"ranks   {_ranks(reading)}", "", *table, *warnings])
+
+
+def _ranks(reading: "Reading") -> str:
+    """Return how many ranks speak; series that name none belong to the engine as a whole."""
+    named = [name for name in reading.ranks if name]
+    if not named:
+        return "1 (not named)"
+    rest = ", and series that name none" if "" in reading.ranks else ""
+    return f"{len(named)} ({', '.join(named)}{rest})"
 
 
 def _said(reading: "Reading") -> dict[str, str]:
@@ -152,6 +201,6 @@ def _as_json(reading: "Reading") -> str:
         "matched": dict(reading.matched),
         "missing": _faults(reading),
         "notExported": {name: reading.missing[name] for name in sorted(reading.unserved)},
-        "warnings": list(reading.warnings),
+        "warnings": _warnings(reading),
     }
     return json.dumps(facts, indent=2)

@@ -182,6 +182,95 @@ def test_credentials_of_an_address_are_never_shown(
     assert "s3cret" not in said.out + said.err
 
 
+@pytest.mark.parametrize(
+    ("place", "address"),
+    [
+        ("localhost:8000/metrics", "http://localhost:8000/metrics"),
+        ("localhost/m", "http://localhost/m"),
+        ("10.0.3.7:8000", "http://10.0.3.7:8000"),
+        ("engine.inference.svc/metrics", "http://engine.inference.svc/metrics"),
+        ("reader:s3cret@engine:8000/metrics", "http://engine:8000/metrics"),
+    ],
+)
+def test_an_address_without_its_scheme_is_shown_with_it(
+    capsys: pytest.CaptureFixture[str], place: str, address: str
+):
+    code = main(["doctor", "--engine-metrics", place])
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert said.endswith(f"; as an address: {address}\n")
+    assert "s3cret" not in said
+
+
+def test_an_engine_that_does_not_tell_its_load_is_a_finding(
+    dump: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A policy over it would never have a number to scale by, however much else is read."""
+    dump.write_bytes(
+        b"# TYPE dynamo_component_requests_total counter\ndynamo_component_requests_total 42\n"
+    )
+
+    code = main(["doctor", "--engine-metrics", str(dump)])
+
+    out = capsys.readouterr().out
+    assert code == 1
+    assert "warning: neither requests_running nor requests_waiting is read" in out
+    assert "warning: spec.engine has no dynamo: a policy reads it with engine: auto" in out
+
+
+def test_one_half_of_the_load_is_enough(dump: Path, capsys: pytest.CaptureFixture[str]):
+    """Triton has no gauge for what runs."""
+    dump.write_bytes(
+        b"# TYPE nv_inference_pending_request_count gauge\n"
+        b'nv_inference_pending_request_count{model="m",version="1"} 3\n'
+    )
+
+    main(["doctor", "--engine-metrics", str(dump), "-o", "json"])
+
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["values"]["requests_waiting"] == 3
+    assert not any("neither" in warning for warning in facts["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ((), "serves 2 models and none is named: set --model to one of 'llama', 'qwen'"),
+        (("--model", "lama"), "set --model to that"),
+        (("--engine", "sglang"), "set --engine to 'auto'"),
+    ],
+)
+def test_hints_name_the_options_of_the_command(
+    dump: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], hint: str
+):
+    dump.write_bytes(VLLM + VLLM.replace(b"llama", b"qwen"))
+
+    code = main(["doctor", "--engine-metrics", str(dump), *options])
+
+    said = capsys.readouterr().err
+    assert code == 1
+    assert hint in said
+    assert "spec." not in said
+
+
+def test_series_that_name_no_rank_are_no_rank(dump: Path, capsys: pytest.CaptureFixture[str]):
+    dump.write_bytes(
+        b'lmdeploy:num_requests_running{engine="0",model_name="m"} 3\n'
+        b'lmdeploy:num_requests_running{engine="1",model_name="m"} 3\n'
+        b'lmdeploy:num_api_requests_waiting{model_name="m"} 2\n'
+    )
+    main(["doctor", "--engine-metrics", str(dump)])
+    beside = capsys.readouterr().out
+
+    dump.write_bytes(VLLM.replace(b'engine="0",', b""))
+    main(["doctor", "--engine-metrics", str(dump)])
+    alone = capsys.readouterr().out
+
+    assert "ranks   2 (0, 1, and series that name none)\n" in beside
+    assert "ranks   1 (not named)\n" in alone
+
+
 async def test_an_address_is_scraped_once(capsys: pytest.CaptureFixture[str]):
     async with serving(saying(VLLM)) as url:
         code = await asyncio.to_thread(main, ["doctor", "--engine-metrics", url])
