@@ -258,7 +258,8 @@ def test_series_that_name_no_rank_are_no_rank(dump: Path, capsys: pytest.Capture
     dump.write_bytes(
         b'lmdeploy:num_requests_running{engine="0",model_name="m"} 3\n'
         b'lmdeploy:num_requests_running{engine="1",model_name="m"} 3\n'
-        b'lmdeploy:num_api_requests_waiting{model_name="m"} 2\n'
+        b'lmdeploy:num_requests_waiting{engine="0",model_name="m"} 2\n'
+        b"process_start_time_seconds 1700000000\n"
     )
     main(["doctor", "--engine-metrics", str(dump)])
     beside = capsys.readouterr().out
