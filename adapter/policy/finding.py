@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad a finding is; only errors keep a policy from being used."""
+    """How bad a finding is; of the errors, those of the document (LT0xx) keep a policy unused."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -83,7 +83,9 @@ def _unknown(root: Keys, path: Path, source: SourceText) -> Finding:
     known = list(section_of(schema_at(section)).get("properties", {}))
     where = f" in {dotted(section)}" if section else ""
     meant, fix = _meant(key, known)
-    node = node_at(root, path)
+    node, name = node_at(root, path), fix.rstrip(":")
+    if fix.endswith(":") and node_at(root, (*section, name)) is not None:
+        meant, fix = f" beside {name}", f"leave it out, or write what it says under {name}"
     if fix.endswith(":") and isinstance(node, Scalar) and node.text:
         fix = f"{fix} {node.text}"
     return source.finding(

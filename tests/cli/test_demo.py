@@ -79,7 +79,7 @@ def test_ctrl_c_ends_it_early_and_without_a_traceback():
         running.send_signal(signal.SIGINT)
         _, talk = running.communicate(timeout=20)
 
-    assert first.startswith("time 00:")
+    assert first.startswith("time (min:s) 00:")
     assert running.returncode == 130
     assert "Traceback" not in talk
 

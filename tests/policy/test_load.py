@@ -243,6 +243,11 @@ def test_a_list_item_that_is_a_section_is_pointed_at_where_it_begins():
             "move it to source.pods and source.prometheus and source.static",
         ),
         ("signals: {mode: active}", "which is a key of spec", "move it to spec"),
+        (
+            "replica: {min: 2}",
+            "unknown key replica in spec beside replicas",
+            "leave it out, or write what it says under replicas",
+        ),
         ("minReplicas: 2", "the word of an HPA or of KEDA", "write it as replicas.min"),
         ("cooldownPeriod: 300", "the word of an HPA", "write it as scaleDown.delay"),
         (

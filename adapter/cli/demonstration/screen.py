@@ -129,7 +129,7 @@ class LiveTable:
 
 
 _HEADINGS: Final = (
-    "time",
+    "time (min:s)",
     "req/s",
     "in flight",
     "KV",

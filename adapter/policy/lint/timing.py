@@ -43,7 +43,8 @@ DELAY_UNDER_LOAD_TIME: Final = Code(
     Severity.ERROR,
     "scaleDown.delay is shorter than the load time",
     "A replica given back earlier than a new one takes to load is missing in the next wave, and "
-    "costs more to bring back than it saved: the ski-rental break-even is one load time.",
+    "costs more to bring back than it saved: the ski-rental break-even is one load time. An error "
+    "to `lint`, so that it stops a rollout of the policy; `serve` takes the policy all the same.",
 )
 BOUNDS_WITHOUT_AUTO: Final = Code(
     "LT105",
