@@ -20,6 +20,7 @@ VERBS: Final = (
     "schema",
     "doctor",
     "fit-engine",
+    "backtest",
     "bench",
     "version",
 )

@@ -5,10 +5,11 @@ from typing import Any, Final, Generic, TypeVar
 
 from adapter.controller.board import Board, PolicyKey
 from adapter.controller.loop import Loop
-from adapter.controller.ports import Clock
+from adapter.controller.ports import Clock, FleetSource
 from adapter.fleet.reading import Cause
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.policy.document import Policy
+from adapter.scaling.decision import Decision
 from adapter.scaling.state import ScalingState
 from adapter.simulator.agenda import Act, SetClock, at_once
 from adapter.simulator.hpa import (
@@ -38,41 +39,68 @@ DIRECT: Final = Behavior(up=_DIRECT, down=_DIRECT)
 """The behavior that the product asks for: tolerance 0, no windows; the policy has its own."""
 
 
+def _forgotten(decision: Decision) -> None:
+    del decision
+
+
+def _as_it_is(source: FleetSource) -> FleetSource:
+    return source
+
+
 def static(world: World) -> None:
     """Leave the replicas as they are."""
     del world
 
 
-def product(policy: Policy, consumer: HpaSpec | KedaSpec | None = None) -> Autoscaler:
+def product(
+    policy: Policy,
+    consumer: HpaSpec | KedaSpec | None = None,
+    *,
+    told: Callable[[Decision], None] = _forgotten,
+    through: Callable[[FleetSource], FleetSource] = _as_it_is,
+) -> Autoscaler:
     """Return the real loop for ``policy``, with ``consumer`` between it and the scale target.
 
-    None: the HPA that the product generates for the policy's bounds.
+    None: the HPA that the product generates for the policy's bounds. ``told`` gets every
+    decision; ``through`` may put something between the loop and what it sees, a recorder.
     """
     bounds = policy.spec.replicas
     reads = consumer or HpaSpec(bounds.min, bounds.max, behavior=DIRECT)
 
     def attach(world: World) -> None:
-        board = Board()
-        key = board.list_policy(policy, {})
-        loop = Loop(
-            key,
-            policy.spec,
-            interval=policy.spec.source.interval,
-            source=world.observer(stale_after=policy.spec.stale_after),
-            store=_Memory(),
-            board=board,
-            clock=world.clock,
-            telemetry=_Uncounted(),
-        )
+        source = through(world.observer(stale_after=policy.spec.stale_after))
+        loop, published = adapter_of(policy, source, world.clock)
 
         def tick(at: Timestamp) -> None:
             del at
-            at_once(loop.tick(world.clock.now()))
+            told(at_once(loop.tick(world.clock.now())))
 
         world.agenda.every(policy.spec.source.interval, tick, first=world.begin)
-        _consume(world, reads, _Published(board, key, world.clock))
+        _consume(world, reads, published)
 
     return attach
+
+
+def adapter_of(
+    policy: Policy, source: FleetSource, clock: Clock, *, interval: Seconds | None = None
+) -> tuple[Loop, "PublishedCount"]:
+    """Return the loop of ``policy`` and the number that it publishes, both without a transport.
+
+    ``interval`` is the policy's own unless given.
+    """
+    board = Board()
+    key = board.list_policy(policy, {})
+    loop = Loop(
+        key,
+        policy.spec,
+        interval=interval or policy.spec.source.interval,
+        source=source,
+        store=_Memory(),
+        board=board,
+        clock=clock,
+        telemetry=_Uncounted(),
+    )
+    return loop, PublishedCount(board, key, clock)
 
 
 def rival(rule: Rival[State], *, bounds: tuple[int, int], stale_after: Seconds) -> Autoscaler:
@@ -154,7 +182,7 @@ def _router_facts(world: World, at: Timestamp) -> RouterFacts:
     )
 
 
-def _consume(world: World, reads: HpaSpec | KedaSpec, metric: "_Published") -> None:
+def _consume(world: World, reads: HpaSpec | KedaSpec, metric: "PublishedCount") -> None:
     """Put the HPA's syncs down, and with KEDA the operator's polls."""
     first = Timestamp(world.begin + HPA_PHASE)
     clock = SetClock(world.agenda)
@@ -171,7 +199,7 @@ def _sync(act: Callable[[], Coroutine[Any, Any, None]]) -> Act:
     return lambda _: at_once(act())
 
 
-class _Published:
+class PublishedCount:
     """The number on the board, as the HPA gets it through the aggregator."""
 
     def __init__(self, board: Board, key: PolicyKey, clock: Clock) -> None:

@@ -42,6 +42,15 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """What came of the requests that arrived within ``WINDOW`` from ``begin``."""
+
+    begin: Timestamp
+    requests: int
+    in_time: int
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """One run. Requests that arrived before scoring began, and hours paid before, are left out."""
 
@@ -70,6 +79,9 @@ class Score:
     starts: int
     seconds: Seconds
     """The length of what is scored."""
+
+    windows: tuple[Window, ...] = ()
+    """Those with requests, in order: who was late when."""
 
     @property
     def attainment(self) -> float:
@@ -149,6 +161,10 @@ class Scorer:
             paid_hours=paid / _HOUR,
             starts=starts,
             seconds=seconds,
+            windows=tuple(
+                Window(Timestamp(self._begin + number * WINDOW), *self._windows[number])
+                for number in sorted(self._windows)
+            ),
         )
 
     def _miss(self, at: Timestamp, count: int) -> int:

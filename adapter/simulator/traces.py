@@ -197,7 +197,7 @@ def requests(path: Path) -> Iterator[Arrival]:
     """
     first: float | None = None
     latest = -math.inf
-    for row in _requests(path):
+    for row in records(path):
         at, prompt, output = row.request()
         first = at if first is None else first
         if at < latest:
@@ -286,7 +286,12 @@ def rows(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _requests(path: Path) -> Iterator[Row]:
+def records(path: Path) -> Iterator[Row]:
+    """Yield the rows of a CSV file, or the objects of JSON lines where its name says so.
+
+    Raises:
+        TraceError: no such file, or one that is damaged; names the line.
+    """
     if ".json" not in path.name:
         yield from rows(path)
         return

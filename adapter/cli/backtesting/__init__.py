@@ -1,0 +1,1 @@
+"""What ``leadtime backtest`` consists of: its inputs, and each form of its outcome."""
