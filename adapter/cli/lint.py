@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from adapter.cli.options import whole
+
 if TYPE_CHECKING:
     from adapter.policy.finding import Finding
 
@@ -15,11 +17,12 @@ FINE, FOUND, UNUSABLE, WARNED = 0, 1, 2, 3
 _EPILOG: Final = """\
 examples:
   leadtime lint policies/                      every *.yaml and *.yml below the directory
+  leadtime lint policies/ manifests/           HPAs, ScaledObjects, workloads, PDBs with them
   leadtime lint chat.yaml -o github            as annotations in a pull request
   helm template chart | leadtime lint -        what a chart renders
 
 exit codes:
-  0 no errors   1 errors   2 a path cannot be read, or holds no ScalingPolicy
+  0 no errors   1 errors   2 a path cannot be read, or nothing in it is of a kind that is checked
   3 no errors but warnings, under --fail-on warning
 """
 
@@ -28,9 +31,11 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     """Add the verb to the command line."""
     parser = verbs.add_parser(
         "lint",
-        help="check policy files",
-        description="Check policy files without a cluster: what the adapter would refuse, and\n"
-        "what it would accept and you would regret. Findings on stdout, the count on stderr.",
+        help="check policies, and the HPAs, ScaledObjects and workloads around them",
+        description="Check policies without a cluster: what the adapter would refuse, and what it\n"
+        "would accept and you would regret; and, where their manifests are given too, the HPA,\n"
+        "ScaledObject, workload, PDB, quota, RBAC and APIService that bend or defeat the number.\n"
+        "Findings on stdout, the count on stderr.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -45,6 +50,9 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--fail-on", choices=("error", "warning"), default="error", help="default: error"
     )
+    parser.add_argument(
+        "--free-gpus", type=whole, metavar="N", help="GPUs that the nodes have left, for rollouts"
+    )
     parser.add_argument("--codes", action="store_true", help="explain every finding, and leave")
 
 
@@ -52,8 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Check every path, print what was found, and return the exit code."""
     # pydantic and yaml take longer to load than `leadtime lint --help` may.
     from adapter.cli.output import render
-    from adapter.policy.lint import CODES, lint
+    from adapter.policy.lint import CODES, lint, lint_around
     from adapter.policy.load import read_files
+    from adapter.policy.objects import Landscape, read_objects
     from adapter.policy.reference import lint_page
 
     if arguments.codes:
@@ -68,13 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
     if problems:
         return UNUSABLE
     placed, found = read_files(files)
-    findings = sorted((*found, *lint(placed)))
+    objects = tuple(
+        one
+        for name, data in files.items()
+        for one in read_objects(data.decode("utf-8", errors="replace"), name)
+    )
+    around = lint_around(Landscape(placed, objects, free_gpus=arguments.free_gpus))
+    findings = sorted((*found, *lint(placed), *around))
     text = render(
         findings, arguments.output, codes=CODES, files=tuple(files), colour=_colour_wanted()
     )
     sys.stdout.write(text)
-    print(_summary(findings, files=len(files), policies=len(placed)), file=sys.stderr)
-    return _exit_code(findings, policies=len(placed), fail_on=arguments.fail_on)
+    counts = {"files": len(files), "policies": len(placed), "objects": len(objects)}
+    print(_summary(findings, **counts), file=sys.stderr)
+    return _exit_code(findings, read=len(placed) + len(objects), fail_on=arguments.fail_on)
 
 
 def _gather(paths: Sequence[str]) -> tuple[dict[str, bytes], list[str]]:
@@ -142,7 +158,7 @@ def _colour_wanted() -> bool:
     return sys.stdout.isatty() and not plain
 
 
-def _summary(findings: "Sequence[Finding]", *, files: int, policies: int) -> str:
+def _summary(findings: "Sequence[Finding]", *, files: int, policies: int, objects: int) -> str:
     severities = [str(finding.severity) for finding in findings]
     parts = [_counted(files, "file"), _counted(policies, "usable policy", "usable policies")]
     parts += [
@@ -150,7 +166,13 @@ def _summary(findings: "Sequence[Finding]", *, files: int, policies: int) -> str
         for word, plural in (("error", "errors"), ("warning", "warnings"), ("info", "infos"))
         if word in severities or word != "info"
     ]
-    nothing = ": nothing was checked" if not policies and "error" not in severities else ""
+    if objects:
+        parts.insert(2, _counted(objects, "object around", "objects around"))
+    nothing = (
+        ": nothing was checked"
+        if not policies and not objects and "error" not in severities
+        else ""
+    )
     return ", ".join(parts) + nothing
 
 
@@ -158,10 +180,10 @@ def _counted(count: int, word: str, plural: str = "") -> str:
     return f"{count} {word if count == 1 else plural or word + 's'}"
 
 
-def _exit_code(findings: "Sequence[Finding]", *, policies: int, fail_on: str) -> int:
+def _exit_code(findings: "Sequence[Finding]", *, read: int, fail_on: str) -> int:
     severities = {str(finding.severity) for finding in findings}
     if "error" in severities:
         return FOUND
-    if not policies:
+    if not read:
         return UNUSABLE
     return WARNED if fail_on == "warning" and "warning" in severities else FINE

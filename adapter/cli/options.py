@@ -30,3 +30,26 @@ def positive(text: str) -> float:
     if 0 < number < math.inf:
         return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
+def whole(text: str) -> int:
+    """Return the whole number in ``text``, 0 or above.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+
+
+def count(text: str) -> int:
+    """Return the whole number in ``text``, above 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    number = whole(text)
+    if number > 0:
+        return number
+    raise argparse.ArgumentTypeError("0 is not a whole number above 0")

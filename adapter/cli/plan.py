@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Final
 
-from adapter.cli.options import positive
+from adapter.cli.options import count, positive, whole
 
 FINE, BAD, UNUSABLE = 0, 1, 2
 
@@ -52,7 +52,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
         "-f", "--file", action="append", default=[], metavar="FILE",
         help="manifest of the scale target or ScalingPolicy; options below win over it",
     )  # fmt: skip
-    parser.add_argument("--replicas", type=_count, metavar="N")
+    parser.add_argument("--replicas", type=count, metavar="N")
     parser.add_argument(
         "--load", type=positive, metavar="RATIO", help="traffic as a share of the fleet's capacity"
     )
@@ -66,10 +66,10 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drain", type=_duration, metavar="TIME", help="until the last stream ends; default: 0s"
     )
-    parser.add_argument("--gpus-per-replica", type=_count, metavar="N", help="default: 1")
-    parser.add_argument("--free-gpus", type=_whole, metavar="N", help="default: no limit")
+    parser.add_argument("--gpus-per-replica", type=count, metavar="N", help="default: 1")
+    parser.add_argument("--free-gpus", type=whole, metavar="N", help="default: no limit")
     parser.add_argument(
-        "--gpu-quota", type=_whole, metavar="N", help="GPUs allowed in all, the fleet's included"
+        "--gpu-quota", type=whole, metavar="N", help="GPUs allowed in all, the fleet's included"
     )
     parser.add_argument(
         "--pdb-min-available", metavar="N|P%", help="says whether node drains still pass meanwhile"
@@ -104,19 +104,6 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.write(as_json(comparison) if arguments.output == "json" else as_text(comparison))
     chosen = comparison.chosen
     return BAD if chosen is not None and chosen.verdict.bad else FINE
-
-
-def _count(text: str) -> int:
-    number = _whole(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("0 is not a whole number above 0")
-    return number
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
 
 
 def _ratio(text: str) -> float:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Final
 
-from adapter.cli.options import positive
+from adapter.cli.options import count, positive
 
 FRESH, STALE, UNUSABLE = 0, 1, 2
 
@@ -38,7 +38,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         "--url", action="append", required=True, help="base address; may be given several times"
     )
     parser.add_argument(
-        "--tries", type=_count, default=2, metavar="N", help="pairs per endpoint; default: 2"
+        "--tries", type=count, default=2, metavar="N", help="pairs per endpoint; default: 2"
     )
     parser.add_argument(
         "--input", action="append", default=[], metavar="FILE",
@@ -89,9 +89,3 @@ def run(arguments: argparse.Namespace) -> int:
         return UNUSABLE
     sys.stdout.write(as_json(reports) if arguments.output == "json" else as_text(reports))
     return FRESH if all(report.fresh for report in reports) else STALE
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)

@@ -13,6 +13,7 @@ from adapter.policy.codes import NOTHING_HERE, READ_DIFFERENTLY, SAME_NAME, WRON
 from adapter.policy.document import API_VERSION, KIND, Policy
 from adapter.policy.expected import dotted, listed
 from adapter.policy.finding import Code, Finding, Severity
+from adapter.policy.kinds import KINDS
 from adapter.policy.parse import MAX_FINDINGS, Document, parse
 from adapter.policy.scalars import YAML_1_1_BOOLEANS
 from adapter.policy.source_text import Place, SourceText, unreadable
@@ -68,12 +69,12 @@ def read_policies(text: str, file: str) -> tuple[tuple[PlacedPolicy, ...], tuple
     for document in parse(source):
         other = _kind_of_other(document.root)
         if other is not None:
-            others.append(other)
+            others += [other, *_kinds_inside(document.root)]
             continue
         policy, found = _read(document, source)
         findings.extend(found)
         placed.extend([policy] if policy else [])
-    if not placed and not findings:
+    if not placed and not findings and not KINDS & set(others):
         findings.append(_nothing_here(others, source))
     return tuple(placed), tuple(sorted(dict.fromkeys(findings)))
 
@@ -116,6 +117,13 @@ def _kind_of_other(root: Node | None) -> str | None:
     if not version and (_resembles(kind) or node_at(root, ("spec", "source")) is not None):
         return None
     return kind or "a document without a kind"
+
+
+def _kinds_inside(root: Node | None) -> list[str]:
+    """Return the kinds in a List that ``objects`` reads: a file of these is not empty."""
+    items = node_at(root, ("items",)) if isinstance(root, Keys) else None
+    inside = items.items if isinstance(items, Items) else ()
+    return [kind for item in inside if (kind := _text(item, "kind")) in KINDS]
 
 
 def _resembles(kind: str) -> bool:

@@ -80,7 +80,8 @@ def test_a_finding_shows_its_line_a_caret_and_the_fix(write, capsys):
         ("a: [\n", [], 1),
         ("", [], 2),
         ("", ["--fail-on", "warning"], 2),
-        ("kind: Pod\n", [], 2),
+        ("kind: Secret\n", [], 2),
+        ("kind: Pod\n", [], 0),
     ],
 )
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
@@ -100,11 +101,11 @@ def test_the_count_names_all_that_was_found(write, capsys):
 
 def test_a_lint_of_nothing_does_not_pass(write, capsys):
     """The file that was not saved, and the wrong path, look like success to a script."""
-    code = main(["lint", write("p.yaml", "kind: Pod\n")])
+    code = main(["lint", write("p.yaml", "kind: Secret\n")])
 
     out, err = capsys.readouterr()
     assert code == 2
-    assert "info LT011: no ScalingPolicy in the file, only Pod" in out
+    assert "info LT011: no ScalingPolicy in the file, only Secret" in out
     assert err == "1 file, 0 usable policies, 0 errors, 0 warnings, 1 info: nothing was checked\n"
 
 
@@ -345,3 +346,37 @@ def test_help_has_examples_and_exit_codes(capsys):
     assert left.value.code == 0
     assert "helm template chart | leadtime lint -" in out
     assert "3 no errors but warnings, under --fail-on warning" in out
+
+
+def test_the_objects_around_a_policy_are_judged_with_it_across_files(write, capsys):
+    """The HPA's maximum is in another file than the policy's."""
+    hpa = """kind: HorizontalPodAutoscaler
+metadata: {name: chat}
+spec:
+  scaleTargetRef: {kind: Deployment, name: chat}
+  maxReplicas: 4
+  metrics:
+  - type: External
+    external:
+      metric: {name: leadtime-desired-replicas, selector: {matchLabels: {policy: chat}}}
+      target: {type: AverageValue, averageValue: "1"}
+  behavior: {scaleDown: {stabilizationWindowSeconds: 0}}
+"""
+    policy = a_policy("target: {kind: Deployment, name: chat}")
+
+    code = main(["lint", write("hpa.yaml", hpa), write("p.yaml", policy), "-o", "json"])
+
+    out, err = capsys.readouterr()
+    assert code == 1
+    assert [one["code"] for one in json.loads(out)] == ["LT206"]
+    assert err == "2 files, 1 usable policy, 1 object around, 1 error, 0 warnings\n"
+
+
+def test_free_gpus_are_told_on_the_command_line(write, capsys):
+    deployment = """kind: Deployment
+metadata: {name: chat}
+spec: {template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}}
+"""
+    assert main(["lint", write("d.yaml", deployment)]) == 0
+    assert main(["lint", write("d.yaml", deployment), "--free-gpus", "4"]) == 1
+    assert "LT303" in capsys.readouterr().out

@@ -6,8 +6,27 @@ from pathlib import Path
 import pytest
 
 from adapter.cli.output import as_text
-from adapter.policy.lint import CODES, RULES, lint, release, sizing, timing, wiring
+from adapter.policy.lint import (
+    AROUND,
+    CODES,
+    RULES,
+    engines,
+    hpa,
+    keda,
+    lint,
+    lint_around,
+    ownership,
+    platform,
+    pods,
+    reach,
+    release,
+    rollouts,
+    sizing,
+    timing,
+    wiring,
+)
 from adapter.policy.load import read_files
+from adapter.policy.objects import Landscape, read_objects
 from adapter.policy.reference import lint_page, policy_page
 from tests.policy.build import STATIC, a_policy, marked, the_policy
 
@@ -18,7 +37,8 @@ PODS = "  target: {kind: Deployment, name: chat}\n  source: {pods: {interval: %s
 
 def judged(path: Path) -> tuple:
     placed, found = read_files({path.name: path.read_bytes()})
-    return tuple(sorted((*found, *lint(placed))))
+    around = Landscape(placed, read_objects(path.read_text(errors="replace"), path.name))
+    return tuple(sorted((*found, *lint(placed), *lint_around(around))))
 
 
 def codes(*lines: str, **parts: str) -> list[str]:
@@ -60,17 +80,15 @@ def test_codes_are_unique_and_sorted():
 def test_catalogue_cases_and_modules_agree():
     """A rule that is not in the catalogue, or has no case, is a rule that nobody runs."""
     ids = {code.id for code in CODES}
-    functions = {
-        value
-        for module in (timing, sizing, wiring, release)
-        for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", "") == module.__name__
-    }
+    families = (engines, hpa, keda, ownership, platform, pods, reach, release, rollouts, sizing,
+                timing, wiring)  # fmt: skip
+    checks = {rule.check for rule in (*RULES, *AROUND)}
     modules = {path.stem for path in (ROOT / "adapter" / "policy" / "lint").glob("*.py")}
 
     assert ids == {path.name for path in CASES.iterdir()}
-    assert functions == {rule.check for rule in RULES}
-    assert modules == {"__init__", "rule", "timing", "sizing", "wiring", "release"}
+    assert modules == {"__init__", "rule"} | {m.__name__.rpartition(".")[2] for m in families}
+    assert {check.__module__ for check in checks} == {module.__name__ for module in families}
+    assert {rule.code.id for rule in (*RULES, *AROUND)} == {id_ for id_ in ids if id_ >= "LT1"}
 
 
 def test_the_page_of_codes_is_current():

@@ -478,13 +478,20 @@ def test_documents_of_others_are_left_alone_whatever_is_in_them(other):
 
 
 def test_a_file_with_documents_of_others_only_is_told_so():
-    finding = the_finding(HPA + "---\n- 5\n---\na: 1\n---\n" + HPA)
+    other = "kind: Secret\n"
+
+    finding = the_finding(other + "---\n- 5\n---\na: 1\n---\n" + other)
 
     assert (finding.code, finding.severity) == ("LT011", Severity.INFO)
     assert finding.message == (
-        "no ScalingPolicy in the file, only HorizontalPodAutoscaler, a document that is no section "
+        "no ScalingPolicy in the file, only Secret, a document that is no section "
         "and a document without a kind; nothing was checked"
     )
+
+
+@pytest.mark.parametrize("text", [HPA, "kind: List\nitems:\n- {kind: Deployment}\n"])
+def test_a_file_of_the_objects_around_policies_is_not_empty(text):
+    assert findings(text) == ()
 
 
 @pytest.mark.parametrize(

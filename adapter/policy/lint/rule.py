@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from adapter.policy.finding import Code, Finding
 from adapter.policy.load import PlacedPolicy
+from adapter.policy.objects import Landscape
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +14,11 @@ class Rule:
 
     code: Code
     check: Callable[[PlacedPolicy], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class AroundRule:
+    """One thing to look for in the objects around policies."""
+
+    code: Code
+    check: Callable[[Landscape], Iterable[Finding]]

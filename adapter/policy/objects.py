@@ -1,0 +1,266 @@
+"""The Kubernetes objects around a policy, as manifests say them, with the place of every value."""
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.policy.finding import Code, Finding
+from adapter.policy.kinds import KINDS, WORKLOADS
+from adapter.policy.load import PlacedPolicy
+from adapter.policy.parse import parse
+from adapter.policy.source_text import SourceText, unreadable
+from adapter.policy.tree import Items, Json, Keys, Node, Path, Scalar, node_at, plain, value_place
+
+_ENGINE_WORDS: Final = ("vllm", "sglang", "tritonserver", "text-generation-inference", "trtllm")
+
+
+@dataclass(frozen=True, slots=True)
+class KubeObject:
+    """One object of a manifest."""
+
+    root: Keys
+    source: SourceText
+    at: Path = ()
+    """Where it stands in its document: empty, or its place in a List."""
+
+    @property
+    def kind(self) -> str:
+        """Return its kind."""
+        return self.text("kind")
+
+    @property
+    def name(self) -> str:
+        """Return its name; empty where a template has yet to fill it in."""
+        return self.text("metadata", "name")
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace; empty where the manifest leaves it to ``kubectl -n``."""
+        return self.text("metadata", "namespace")
+
+    @property
+    def shown(self) -> str:
+        """Return it as people name it: ``Deployment/llama``."""
+        return f"{self.kind}/{self.name}"
+
+    def node(self, *path: str | int) -> Node | None:
+        """Return what stands at ``path``, or None."""
+        return node_at(self.root, (*self.at, *path))
+
+    def value(self, *path: str | int) -> Json:
+        """Return what stands at ``path`` without its places; None where there is nothing."""
+        node = self.node(*path)
+        return None if node is None else plain(node)
+
+    def text(self, *path: str | int) -> str:
+        """Return the text of the scalar at ``path``; empty where there is none."""
+        node = self.node(*path)
+        return node.text if isinstance(node, Scalar) else ""
+
+    def number(self, *path: str | int) -> float | None:
+        """Return the number at ``path``; None where there is none, or a template."""
+        value = self.value(*path)
+        usable = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if usable else None  # type: ignore[arg-type]
+
+    def mapping(self, *path: str | int) -> Mapping[str, Json]:
+        """Return the mapping at ``path``; empty where there is none."""
+        value = self.value(*path)
+        return value if isinstance(value, dict) else {}
+
+    def count(self, *path: str | int) -> int:
+        """Return how many items the list at ``path`` has; 0 where there is none."""
+        node = self.node(*path)
+        return len(node.items) if isinstance(node, Items) else 0
+
+    def finding(
+        self, path: Path, code: Code, *, message: str, fix: str = "", note: str = ""
+    ) -> Finding:
+        """Return a finding at the value of ``path``, or at what is nearest to it."""
+        parts = (*self.at, *path)
+        while parts and node_at(self.root, parts) is None:
+            parts = parts[:-1]
+        place = value_place(self.root, parts or ("kind",))
+        return self.source.finding(place, code, message=message, fix=fix, note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class Landscape:
+    """Everything that was read together: policies, and the objects around them."""
+
+    policies: tuple[PlacedPolicy, ...]
+    objects: tuple[KubeObject, ...]
+    free_gpus: int | None = None
+    """GPUs that the nodes have left; None: not told."""
+
+    def of_kind(self, *kinds: str) -> tuple[KubeObject, ...]:
+        """Return the objects of any of ``kinds``, in the order in which they stand."""
+        return tuple(one for one in self.objects if one.kind in kinds)
+
+    def target_of(self, scaler: KubeObject) -> KubeObject | None:
+        """Return the workload that an HPA or ScaledObject scales, if it was read."""
+        kind, name = referred(scaler)
+        return next(
+            (
+                one
+                for one in self.of_kind(*WORKLOADS)
+                if (one.kind, one.name) == (kind, name) and together(one, scaler)
+            ),
+            None,
+        )
+
+    def policy_of(self, scaler: KubeObject) -> PlacedPolicy | None:
+        """Return the policy for what ``scaler`` scales, if there is just one."""
+        reference = referred(scaler)
+        found = [
+            one
+            for one in self.policies
+            if one.policy.spec.target is not None
+            and (one.policy.spec.target.kind, one.policy.spec.target.name) == reference
+            and beside(one, scaler)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def policy_for(self, workload: KubeObject) -> PlacedPolicy | None:
+        """Return the policy whose target is ``workload``."""
+        for one in self.policies:
+            target = one.policy.spec.target
+            named = target is not None and (target.kind, target.name) == (
+                workload.kind,
+                workload.name,
+            )
+            if named and beside(one, workload):
+                return one
+        return None
+
+    def scalers_of(self, workload: KubeObject) -> tuple[KubeObject, ...]:
+        """Return the HPAs and ScaledObjects that scale ``workload``."""
+        return tuple(
+            one
+            for one in self.of_kind("HorizontalPodAutoscaler", "ScaledObject")
+            if self.target_of(one) is workload
+        )
+
+
+def read_objects(text: str, file: str) -> tuple[KubeObject, ...]:
+    """Return the objects in ``text`` that rules read; those in a List by themselves.
+
+    What is not YAML is left to the reader of policies, which says so.
+    """
+    if unreadable(text, file) is not None:
+        return ()
+    source = SourceText.of(text, file)
+    found: list[KubeObject] = []
+    for document in parse(source):
+        if isinstance(document.root, Keys):
+            found += _objects(document.root, source)
+    return tuple(found)
+
+
+def referred(scaler: KubeObject) -> tuple[str, str]:
+    """Return kind and name of what an HPA or ScaledObject scales; KEDA's kind has a default."""
+    kind = scaler.text("spec", "scaleTargetRef", "kind")
+    if not kind and scaler.kind == "ScaledObject":
+        kind = "Deployment"
+    return kind, scaler.text("spec", "scaleTargetRef", "name")
+
+
+def together(one: KubeObject, other: KubeObject) -> bool:
+    """Return whether two objects may stand in one namespace: where one is left out, they may."""
+    return not one.namespace or not other.namespace or one.namespace == other.namespace
+
+
+def beside(placed: PlacedPolicy, other: KubeObject) -> bool:
+    """Return whether a policy and an object may stand in one namespace."""
+    said = node_at(placed.root, ("metadata", "namespace")) is not None
+    return not said or not other.namespace or placed.policy.metadata.namespace == other.namespace
+
+
+def pod_of(workload: KubeObject) -> tuple[str, ...]:
+    """Return the path of the pod spec of ``workload``; of a group, its workers'."""
+    if workload.kind == "LeaderWorkerSet":
+        return ("spec", "leaderWorkerTemplate", "workerTemplate", "spec")
+    if workload.kind == "Pod":
+        return ("spec",)
+    return ("spec", "template", "spec")
+
+
+def containers(workload: KubeObject) -> Iterator[Path]:
+    """Yield the path of every container that runs beside the others."""
+    path = (*pod_of(workload), "containers")
+    for number in range(workload.count(*path)):
+        yield (*path, number)
+
+
+def words_of(workload: KubeObject, container: Path) -> tuple[str, ...]:
+    """Return the command line of a container, shell scripts split into words."""
+    found: list[str] = []
+    for key in ("command", "args"):
+        value = workload.value(*container, key)
+        listed = value if isinstance(value, list) else [value]
+        found += [word for one in listed if one is not None for word in str(one).split()]
+    return tuple(found)
+
+
+def flag(words: Iterable[str], name: str) -> str | None:
+    """Return the value of ``--name value`` or ``--name=value``; None where it is not given."""
+    line = list(words)
+    for number, word in enumerate(line):
+        head, equals, value = word.partition("=")
+        if head == f"--{name}":
+            return value if equals else line[number + 1] if number + 1 < len(line) else ""
+    return None
+
+
+def engine_of(workload: KubeObject) -> str:
+    """Return which inference engine ``workload`` seems to run; empty when none is seen."""
+    for path in containers(workload):
+        said = " ".join((workload.text(*path, "image"), *words_of(workload, path))).lower()
+        for word in _ENGINE_WORDS:
+            if word in said:
+                return word
+    return ""
+
+
+def gpus_of(workload: KubeObject) -> int:
+    """Return the GPUs of one replica; 0 where none are asked for."""
+    size = 1
+    if workload.kind == "LeaderWorkerSet":
+        size = int(workload.number("spec", "leaderWorkerTemplate", "size") or 1)
+    return size * sum(_gpus(workload, path) for path in containers(workload))
+
+
+def share(value: Json, of: int, *, up: bool) -> int | None:
+    """Return ``3`` or ``25%`` in replicas; None where it is neither."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    digits = str(value).removesuffix("%")
+    if not digits.isdigit():
+        return None
+    part = int(digits) * of / 100 if str(value).endswith("%") else int(digits)
+    return math.ceil(part) if up else math.floor(part)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean …?`` for a name that is not known; empty without a near one."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _objects(root: Keys, source: SourceText) -> Iterator[KubeObject]:
+    one = KubeObject(root, source)
+    if one.kind in KINDS:
+        yield one
+    elif one.kind.endswith("List"):
+        for number in range(one.count("items")):
+            inside = KubeObject(root, source, ("items", number))
+            if inside.kind in KINDS:
+                yield inside
+
+
+def _gpus(workload: KubeObject, container: Path) -> int:
+    limits = workload.mapping(*container, "resources", "limits")
+    asked = (str(limits.get(name, "")) for name in ("nvidia.com/gpu", "amd.com/gpu"))
+    return sum(int(text) for text in asked if text.isdigit())
