@@ -20,6 +20,9 @@ from adapter.scaling.state import ScalingState
 _DURATION: Final = re.compile(r"\b(\d+(\.\d+)? ?(ms|s|m|h|d))+\b")
 """An age within a cause: 31 s is the same cause as 21 s."""
 
+_ON_GRID: Final = 1e-3
+"""The share of an interval by which a moment may miss the grid and still be on it."""
+
 _log = logging.getLogger("leadtime")
 
 
@@ -44,12 +47,17 @@ class Loop:
         self._told: tuple[object, ...] = ()
         self._saved = True
 
-    async def run(self) -> None:
-        """Tick until cancelled, on a fixed grid: a slow tick skips moments, it shifts none."""
+    async def run(self, *, offset: Seconds | None = None) -> None:
+        """Tick until cancelled, on a fixed grid: a slow tick skips moments, it shifts none.
+
+        The first tick is at once. The grid goes on from there, or, with an ``offset``, stands
+        that far from the whole multiples of the interval, so that loops that start together
+        do not tick together for ever.
+        """
         moment = self._clock.now()
         while True:
             await self.tick(moment)
-            moment = await self._next(moment)
+            moment = await self._next(moment, self._step(moment, offset))
 
     async def tick(self, at: Timestamp) -> Decision:
         """Observe, decide, remember, post: in that order, so a posted decision is never lost."""
@@ -62,12 +70,22 @@ class Loop:
         self._tell(fleet, decision, Seconds(max(0.0, ended - began)))
         return decision
 
-    async def _next(self, last: Timestamp) -> Timestamp:
+    def _step(self, last: Timestamp, offset: Seconds | None) -> Seconds:
+        """Return how long after ``last`` the next tick is: one interval, or less to join the grid.
+
+        Never less than half an interval: two readings that are close tell no rate.
+        """
+        left = 0.0 if offset is None else (offset - last) % self._interval
+        if min(left, self._interval - left) < _ON_GRID * self._interval:
+            return self._interval
+        return Seconds(left if 2 * left >= self._interval else (left + self._interval) / 2)
+
+    async def _next(self, last: Timestamp, step: Seconds) -> Timestamp:
         """Wait for the next moment of the grid; where the clock was set, the grid starts anew."""
         now = self._clock.now()
-        passed = math.floor((now - last) / self._interval)
+        passed = math.floor((now - last) / step)
         start, steps = (last, passed + 1) if passed >= -1 else (now, 1)
-        moment = Timestamp(start + max(1, steps) * self._interval)
+        moment = Timestamp(start + max(1, steps) * step)
         await self._clock.sleep_until(moment)
         woken = self._clock.now()
         return moment if abs(woken - moment) < self._interval else woken

@@ -104,6 +104,44 @@ async def test_a_tick_that_overran_skips_moments_and_catches_nothing_up():
     assert running.source.asked == [T0, T0 + 40, T0 + 50, T0 + 60]
 
 
+@pytest.mark.parametrize(
+    ("offset", "moments"),
+    [
+        (7.0, [0, 7, 17, 27]),
+        (5.0, [0, 5, 15, 25]),
+        (4.0, [0, 7, 14, 24, 34]),
+        (0.0, [0, 10, 20, 30]),
+        (9.999, [0, 10, 20, 30]),
+    ],
+)
+async def test_loops_that_start_together_part_within_two_ticks(offset: float, moments: list[float]):
+    """The second tick is never late, and never so near that two readings would tell no rate."""
+    clock = FakeClock(stop_at=T0 + 35)
+    running = Running(FakeSource(busy), clock)
+
+    with pytest.raises(asyncio.CancelledError):
+        await running.loop.run(offset=Seconds(offset))
+
+    assert running.source.asked == pytest.approx([T0 + moment for moment in moments])
+
+
+async def test_a_loop_that_lost_its_place_returns_to_it():
+    """A tick of 12 s skips its moment; the clock is set by 3 s; the grid stands where it stood."""
+    clock = FakeClock(stop_at=T0 + 79, jumps={4: 13.0})
+
+    def slow_once(at: Timestamp) -> FleetSnapshot:
+        clock.pass_by(12 if at == T0 + 7 else 0)
+        return busy(at)
+
+    running = Running(FakeSource(slow_once), clock)
+    with pytest.raises(asyncio.CancelledError):
+        await running.loop.run(offset=Seconds(7))
+
+    asked = [at - T0 for at in running.source.asked]
+    assert asked[:4] == [0, 7, 27, 37]
+    assert asked[-2:] == [70, 77]
+
+
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
 async def test_a_clock_set_by_an_hour_neither_spins_nor_stalls_the_loop(jump: float):
     """It is set while the loop sleeps; every wait before and after is one interval."""
