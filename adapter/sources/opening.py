@@ -14,6 +14,7 @@ from adapter.policy.document import Policy, StaticSource
 from adapter.sources.directory import RecordedTargets
 from adapter.sources.live import PROMPT, LiveFleet
 from adapter.sources.scrape import Scraper
+from adapter.sources.sharing import SharedScrapes
 from adapter.sources.static import StaticTargets
 from adapter.sources.targets import Fetch, Targets
 
@@ -30,7 +31,7 @@ class LocalSources:
     """Sources that need no cluster: fixed addresses and recorded dumps."""
 
     def __init__(self, scraper: Scraper, clock: Clock) -> None:
-        self._scraper, self._clock = scraper, clock
+        self._scrapes, self._clock = SharedScrapes(scraper), clock
 
     def open(self, policy: Policy) -> FleetSource:
         """Return the source of ``policy``.
@@ -56,7 +57,7 @@ class LocalSources:
         stale_after = Seconds(max(2 * policy.spec.source.interval, SHORTEST_STALENESS))
 
         async def fetch(target: Target) -> bytes | Gap:
-            return await self._scraper.fetch(target, timeout)
+            return await self._scrapes.fetch(target, timeout)
 
         return self._fleet(policy, targets, fetch, stale_after=stale_after, prompt=prompt)
 

@@ -13,7 +13,7 @@ from adapter.sources.opening import LocalSources
 from adapter.sources.scrape import Scraper
 from tests.build import T0
 from tests.fakes import FakeClock, FakeTargets, a_target
-from tests.sources.servers import EXPOSITION, hanging, saying, serving
+from tests.sources.servers import EXPOSITION, hanging, request, saying, serving
 
 BOTH = EXPOSITION + b'vllm:num_requests_waiting{model_name="m"} 5\n'
 
@@ -84,6 +84,26 @@ async def test_a_scrape_has_the_policys_timeout_or_else_one_interval(
     assert isinstance(samples[-1], Gap)
     assert samples[-1].cause is Cause.TIMEOUT
     assert f"within {limit}" in samples[-1].detail
+
+
+async def test_two_policies_over_one_engine_share_its_scrapes(sources: LocalSources):
+    """One plans for chat, one is a trial of other limits: the engine is asked once."""
+    asked = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await request(reader):
+            asked.append(1)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(EXPOSITION)}\r\n\r\n"
+            writer.write(head.encode() + EXPOSITION)
+
+    async with serving(answer) as url:
+        fleets = [sources.open(a_policy({"static": {"urls": [url]}})) for _ in range(2)]
+        snapshots = await asyncio.gather(*(fleet.snapshot(T0) for fleet in fleets))
+        for fleet in fleets:
+            await fleet.close()
+
+    read = [fleet.replicas[0].value(Metric.REQUESTS_RUNNING) for fleet in snapshots]
+    assert (read, len(asked)) == ([3, 3], 1)
 
 
 @pytest.mark.parametrize(("interval", "limit"), [("1s", 5.0), ("15s", 30.0)])
