@@ -34,7 +34,7 @@ class SharedScrapes:
         """Return the body of ``target``, or why there is none; see ``Scraper.fetch``."""
         question = (target.url, target.name, timeout)
         asked = self._open.get(question)
-        if asked is None or asked.task.done():
+        if asked is None:
             asked = _Asked(asyncio.create_task(self._scraper.fetch(target, timeout)))
             self._open[question] = asked
         asked.waiting += 1
@@ -44,5 +44,4 @@ class SharedScrapes:
             asked.waiting -= 1
             if not asked.waiting:
                 asked.task.cancel()
-                if self._open.get(question) is asked:
-                    del self._open[question]
+                del self._open[question]

@@ -82,7 +82,7 @@ def test_it_helps_too_where_another_replica_is_silent_for_good():
     [
         *loading(1),
         a_replica("w", phase=Phase.WARMING, sample=a_gap(Cause.TIMEOUT)),
-        a_replica("l", phase=Phase.LOADING),
+        a_replica("l", phase=Phase.LOADING, since=T0 - 5),
         a_replica("n", phase=Phase.WARMING, since=None),
     ],
     ids=["loading", "warming and silent", "loading and answering", "since nobody knows when"],

@@ -124,7 +124,7 @@ async def test_another_timeout_or_another_address_is_another_question(shared: Sh
         questions = [
             asking(shared, a_target(url)),
             asking(shared, a_target(url), Seconds(4)),
-            asking(shared, a_target(other)),
+            asking(shared, Target(uid=url, name=url, url=other)),
         ]
         await eventually(engine.asks(3))
         engine.answers.set()
