@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 FINE, FOUND, UNUSABLE = 0, 1, 2
 
+_LONG: Final = 2 * 86_400.0
+"""Seconds beyond which requests are not played one by one unless asked for."""
+
 _EPILOG: Final = """\
 examples:
   leadtime backtest chat.yaml --trace office-week --length 24h      a synthetic day, shipped
@@ -90,12 +93,25 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--load-time", type=_duration, metavar="TIME", help="default: the policy's own default"
     )
+    mode = group.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--requests",
+        action="store_const",
+        dest="mode",
+        const="requests",
+        help="play each request: default up to two days",
+    )
+    mode.add_argument(
+        "--fluid", action="store_const", dest="mode", const="fluid",
+        help="approximate queues, decide once a minute: default beyond; a week in seconds",
+    )  # fmt: skip
     group.add_argument("--seed", type=int, default=1, help="of arrivals and load times (1)")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output", choices=("text", "json", "csv"), default="text")
+    group.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts as well")
     group.add_argument("--gpus-per-replica", type=_count, metavar="N")
     group.add_argument(
         "--price-per-hour", type=positive, metavar="X", help="of a GPU; of a replica without those"
@@ -112,24 +128,45 @@ def run(arguments: argparse.Namespace) -> int:
     from adapter.cli.backtesting.inputs import plan_of
     from adapter.controller.errors import AdapterError
 
+    prices = Prices(arguments.gpus_per_replica, arguments.price_per_hour)
     try:
-        found = _play(plan_of(arguments))
-    except (AdapterError, OSError) as error:
+        found = _play(plan_of(arguments), arguments.mode)
+        if arguments.html is not None:
+            _write(arguments.html, found, prices)
+    except AdapterError as error:
         print(f"leadtime backtest: {error}", file=sys.stderr)
         return UNUSABLE
-    prices = Prices(arguments.gpus_per_replica, arguments.price_per_hour)
     sys.stdout.write(_rendered(found, prices, arguments.output))
     return _verdict(found, arguments.fail_under)
 
 
-def _play(plan: "Plan") -> "Backtest":
-    from adapter.simulator.backtest import requests
+def _play(plan: "Plan", mode: str | None) -> "Backtest":
+    from adapter.simulator.backtest import fluid, requests
 
+    long = plan.load.length > _LONG
+    play = fluid.play if (mode or ("fluid" if long else "requests")) == "fluid" else requests.play
     with _quiet():
         try:
-            return requests.play(plan, told=_progress)
+            return play(plan, told=_progress)
         finally:
             _tell("")
+
+
+def _write(path: Path, found: "Backtest", prices: "Prices") -> None:
+    """Write the page.
+
+    Raises:
+        BacktestUsageError: it cannot be written there.
+    """
+    from adapter.cli.backtesting.html import as_html
+    from adapter.cli.backtesting.inputs import BacktestUsageError
+
+    try:
+        path.write_text(as_html(found, prices), encoding="utf-8")
+    except OSError as error:
+        raise BacktestUsageError(
+            f"--html {path}: {error.strerror}; give a file in a directory that can be written"
+        ) from error
 
 
 def _rendered(found: "Backtest", prices: "Prices", form: str) -> str:

@@ -112,7 +112,7 @@ def reading_of(
         Metric.PROCESS_START: float(started_at),
         Metric.MODEL_LOAD_SECONDS: float(loaded_at) - float(started_at),
     }
-    ttft, pattern = engine.ttft, _pattern()
+    ttft, pattern = engine.ttft, pattern_reading()
     ranks = {
         name: Rank(
             {metric: values[metric] for metric in rank.values}, None if rank.ttft is None else ttft
@@ -123,7 +123,7 @@ def reading_of(
 
 
 @cache
-def _pattern() -> Reading:
+def pattern_reading() -> Reading:
     """Return the reading of an idle engine's text: all but its numbers is that of any engine."""
     body = vllm_exposition(
         SimulatedEngine(PRESETS[0]), model=MODEL, started_at=_NOW, loaded_at=_NOW

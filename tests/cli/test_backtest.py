@@ -1,8 +1,10 @@
 """``leadtime backtest``: the same loop on a load that was, told in every form."""
 
 import csv
+import html
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -124,6 +126,82 @@ class TestCsv:
         assert sum(int(row["requests"]) for row in rows) == 5400
         assert float(rows[1]["cost"]) == pytest.approx(3 * float(rows[1]["paid_hours"]), abs=1e-3)
         assert COUNTERFACTUAL in rows[0]["note"]
+
+
+class TestModes:
+    def test_two_days_are_played_and_more_are_fluid_unless_asked_for(self, policy, capsys):
+        said = {}
+        for more in (
+            ["--length", "49h", "--scale", 0.02],
+            ["--length", "10m"],
+            ["--length", "10m", "--fluid"],
+        ):
+            backtest(policy, "office-week", "-o", "json", *more)
+            document = json.loads(capsys.readouterr().out)
+            said[document["mode"], document["load"]["seconds"]] = document["notes"]
+
+        assert [mode for mode, _ in said] == ["fluid", "requests", "fluid"]
+        assert all(
+            any("approximated" in note for note in notes) == (mode == "fluid")
+            for (mode, _), notes in said.items()
+        )
+
+
+class TestHtml:
+    def test_a_page_stands_alone_and_shows_everything(self, policy, log, tmp_path, capsys):
+        page = tmp_path / "page.html"
+
+        code = backtest(policy, log, "--html", page, "--gpus-per-replica", 4, "--price-per-hour", 2)
+
+        text = page.read_text()
+        assert code == 0
+        assert "in time" in capsys.readouterr().out, "the summary is printed all the same"
+        titles = re.findall(r"<h3>(.*?)</h3>", text)
+        assert titles == ["Replicas", "Late requests", "Load", "Paid so far"]
+        assert html.escape(COUNTERFACTUAL) in text
+        assert "to pay" in text
+        assert "GPU-hours" in text
+        assert "http" not in text.replace("http-equiv", ""), "nobody is asked for anything"
+        assert "<script" not in text
+
+    def test_gaps_of_the_history_are_marked(self, policy, tmp_path):
+        page, bins = tmp_path / "page.html", tmp_path / "bins.csv"
+        rows = "".join(
+            f"{1_764_590_400 + 300 * n},300,600,600000,60000,{'true' if 4 <= n < 6 else ''}\n"
+            for n in range(12)
+        )
+        bins.write_text(f"start_s,seconds,requests,prompt_tokens,output_tokens,masked\n{rows}")
+
+        backtest(policy, bins, "--html", page, "--fluid")
+
+        text = page.read_text()
+        assert "A gap in the history, 0.2 h in all" in text
+        assert text.count("<title>no history: the load is made up</title>") == 4
+
+    def test_a_long_one_is_drawn_by_ten_minutes(self, policy, tmp_path):
+        page = tmp_path / "page.html"
+
+        backtest(
+            policy, "office-week", "--length", "25h", "--scale", 0.02, "--fluid", "--html", page
+        )
+
+        text = page.read_text()
+        assert "Ten minutes each" in text
+        assert len(text) < 200_000
+
+    def test_a_maximum_that_was_in_the_way_is_drawn(self, policy, log, tmp_path):
+        page = tmp_path / "page.html"
+        policy.write_text(POLICY.replace("max: 8", "max: 1"))
+
+        backtest(policy, log, "--html", page, "--fluid")
+
+        assert "maximum 1" in page.read_text()
+
+    def test_where_it_cannot_be_written_it_is_said(self, policy, log, tmp_path, capsys):
+        code = backtest(policy, log, "--fluid", "--html", tmp_path / "none" / "page.html")
+
+        assert code == 2
+        assert "page.html: No such file or directory" in capsys.readouterr().err
 
 
 class TestExitCodes:

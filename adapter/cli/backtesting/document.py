@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from adapter.cli.backtesting.cost import Prices
-from adapter.fleet.units import Timestamp
 from adapter.simulator.backtest.load import COUNTERFACTUAL
-from adapter.simulator.backtest.outcome import Backtest, Moment
-from adapter.simulator.score import WINDOW
+from adapter.simulator.backtest.outcome import Backtest
 
 Value = str | int | float | bool | None
 
@@ -61,27 +59,20 @@ def as_csv(found: Backtest, prices: Prices) -> str:
 
 def timeline(found: Backtest) -> Iterator[dict[str, Value]]:
     """Yield ten minutes each: counts are the most, replicas that serve the fewest."""
-    windows = {window.begin: window for window in found.score.windows}
-    begin = found.plan.judged_from
-    before = 0.0
-    for number, group in _grouped(found):
-        at = Timestamp(begin + number * WINDOW)
-        window = windows.get(at)
-        demands = [moment.demand for moment in group if moment.demand is not None]
+    for one in found.stretches:
         yield {
-            "begin": _iso(at),
-            "desired": max(moment.desired for moment in group),
-            "serving": min(moment.serving for moment in group),
-            "loading": max(moment.loading for moment in group),
-            "demand": round(max(demands), 3) if demands else None,
-            "inFlight": round(max(moment.in_flight for moment in group), 1),
-            "boundPlan": _planned(found, number),
-            "requests": 0 if window is None else window.requests,
-            "missed": 0 if window is None else window.requests - window.in_time,
-            "paidHours": round(group[-1].paid_hours - before, 4),
-            "gap": any(start < at + WINDOW and end > at for start, end in found.plan.load.gaps),
+            "begin": _iso(one.begin),
+            "desired": one.desired,
+            "serving": one.serving,
+            "loading": one.loading,
+            "demand": None if one.demand is None else round(one.demand, 3),
+            "inFlight": round(one.in_flight, 1),
+            "boundPlan": one.planned,
+            "requests": one.requests,
+            "missed": one.missed,
+            "paidHours": round(one.paid_hours, 4),
+            "gap": one.gap,
         }
-        before = group[-1].paid_hours
 
 
 _COLUMNS: Final = (
@@ -97,23 +88,6 @@ _COLUMNS: Final = (
     "paid_hours",
     "gap",
 )
-
-
-def _grouped(found: Backtest) -> Iterator[tuple[int, list[Moment]]]:
-    """Yield the moments of each ten minutes, the ends included, by their number."""
-    groups: dict[int, list[Moment]] = {}
-    for moment in found.moments:
-        number = max(0, math.ceil((moment.at - found.plan.judged_from) / WINDOW) - 1)
-        groups.setdefault(number, []).append(moment)
-    yield from groups.items()
-
-
-def _planned(found: Backtest, number: int) -> int | None:
-    """Return the most replicas in a window of the plan behind the bound, which knew the load."""
-    if found.bound is None:
-        return None
-    first, last = (int(n * WINDOW // found.slot) for n in (number, number + 1))
-    return max(found.bound.plan[first : max(last, first + 1)], default=None)
 
 
 def _summary(found: Backtest, prices: Prices) -> dict[str, Value]:

@@ -21,6 +21,11 @@ _LONG: Final = 0.99
 _MOST: Final = 4096
 """Replicas in the largest fleet that is reckoned with."""
 
+_MINUTES: Final = 2 * 1440
+_WIDE: Final = 5
+"""Beyond two days slots of five minutes are enough: their mean asks for no more than the minutes,
+so the bound may be lower only, and it takes a fifth of the time."""
+
 _EASY: Final = 0.7
 """How busy the replicas are that a fleet begins with."""
 
@@ -78,8 +83,8 @@ def least(plan: Plan, minutes: Sequence[float], *, capacity: float) -> tuple[Bou
     judged, as little as the policy's own bounds: it is what nobody at all can beat.
     """
     slack = _slack(plan.engine, plan.load.lengths()[-1], plan.objective)
-    wide = math.floor(slack / MINUTE) + 1
     judged = minutes[math.ceil(plan.warm_up / MINUTE) :]
+    wide = max(math.floor(slack / MINUTE) + 1, _WIDE if len(judged) > _MINUTES else 1)
     slots = [judged[n : n + wide] for n in range(0, len(judged), wide)]
     slot = Seconds(wide * MINUTE)
     work = tuple(math.fsum(part) / (len(part) * MINUTE) for part in slots)

@@ -85,9 +85,7 @@ def _rates(path: Path) -> Drawn:
     widths = [later - at for (at, _), (later, _) in pairwise(found)]
     for (at, row), width in zip(found[1:], widths, strict=True):
         if width <= 0:
-            raise row.error(
-                f"timestamp_s {at:g} is no later than the row before it"
-            )
+            raise row.error(f"timestamp_s {at:g} is no later than the row before it")
     bins = [
         _rated(row, Timestamp(begin + at - found[0][0]), Seconds(width))
         for (at, row), width in zip(found, (*widths, widths[-1]), strict=True)

@@ -1,5 +1,6 @@
 """What came of a backtest: who was late when, what it cost, and what nobody could have beaten."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from adapter.scaling.spec import Mode
 from adapter.simulator.backtest.load import COUNTERFACTUAL, THINNED, Load
 from adapter.simulator.bound import Bound
 from adapter.simulator.presets import EnginePreset
-from adapter.simulator.score import Objective, Score
+from adapter.simulator.score import WINDOW, Objective, Score, Window
 
 _HOUR: Final = 3600.0
 
@@ -109,8 +110,10 @@ class Backtest:
             notes.append(f"The policy's mode is {plan.policy.spec.mode}: played as if active.")
         if plan.load.gaps:
             hours = sum(end - begin for begin, end in plan.load.gaps) / _HOUR
+            count = len(plan.load.gaps)
+            holes = "a gap" if count == 1 else f"{count} gaps"
             notes.append(
-                f"{len(plan.load.gaps)} gaps in the history, {hours:.1f} h in all: "
+                f"{holes[0].upper()}{holes[1:]} in the history, {hours:.1f} h in all: "
                 f"the load there is made up between its neighbours."
             )
         return (*notes, *_MODE_NOTES[self.mode])
@@ -153,6 +156,50 @@ class Backtest:
         return sum(m.desired >= limit for m in self.moments) / max(1, len(self.moments))
 
     @property
+    def stretches(self) -> "tuple[Stretch, ...]":
+        """Return the moments by ten minutes; what stands at an end belongs to what came before."""
+        groups: dict[int, list[Moment]] = {}
+        begin = self.plan.judged_from
+        for moment in self.moments:
+            number = max(0, math.ceil((moment.at - begin) / WINDOW) - 1)
+            groups.setdefault(number, []).append(moment)
+        windows = {window.begin: window for window in self.score.windows}
+        found: list[Stretch] = []
+        paid = 0.0
+        for number, group in groups.items():
+            at = Timestamp(begin + number * WINDOW)
+            found.append(self._stretch(at, group, windows.get(at), paid))
+            paid = group[-1].paid_hours
+        return tuple(found)
+
+    def _stretch(
+        self, at: Timestamp, group: Sequence[Moment], window: Window | None, paid: float
+    ) -> "Stretch":
+        demands = [moment.demand for moment in group if moment.demand is not None]
+        end = at + WINDOW
+        return Stretch(
+            begin=at,
+            desired=max(moment.desired for moment in group),
+            serving=min(moment.serving for moment in group),
+            loading=max(moment.loading for moment in group),
+            demand=max(demands, default=None),
+            in_flight=max(moment.in_flight for moment in group),
+            planned=self._planned(at),
+            requests=0 if window is None else window.requests,
+            missed=0 if window is None else window.requests - window.in_time,
+            paid_hours=group[-1].paid_hours - paid,
+            gap=any(start < end and over > at for start, over in self.plan.load.gaps),
+        )
+
+    def _planned(self, at: Timestamp) -> int | None:
+        """Return the most replicas within ten minutes of the plan behind the bound."""
+        if self.bound is None:
+            return None
+        after = at - self.plan.judged_from
+        first, last = (int(moment // self.slot) for moment in (after, after + WINDOW))
+        return max(self.bound.plan[first : max(last, first + 1)], default=None)
+
+    @property
     def hours(self) -> "tuple[Hour, ...]":
         """Return what came of the requests of each hour, whole ones of the clock."""
         found: dict[int, list[int]] = {}
@@ -161,6 +208,26 @@ class Backtest:
             hour[0] += window.requests
             hour[1] += window.requests - window.in_time
         return tuple(Hour(Timestamp(number * _HOUR), *found[number]) for number in sorted(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Ten minutes: counts are the most, but the fewest that served."""
+
+    begin: Timestamp
+    desired: int
+    serving: int
+    loading: int
+    demand: float | None
+    in_flight: float
+    planned: int | None
+    """Of the plan behind the bound, which knew the load; None without a bound."""
+
+    requests: int
+    missed: int
+    paid_hours: float
+    gap: bool
+    """The load was made up in a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

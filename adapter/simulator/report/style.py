@@ -35,8 +35,8 @@ figcaption p,.axis{color:var(--soft);font-size:.85rem}
 .plot .y{text-anchor:end}
 .tick text{text-anchor:middle}
 .grid{stroke:var(--line);stroke-width:1}
-.line,.step,.area{fill:none;stroke-width:2;vector-effect:non-scaling-stroke;stroke-linejoin:round}
-.area{stroke-width:1;fill-opacity:.25}
+.line,.step,.area{fill:none;stroke-width:1.75;vector-effect:non-scaling-stroke;stroke-linejoin:round}
+.area{stroke-width:.75;fill-opacity:.25}
 .dashed{stroke-dasharray:6 4}
 .rule{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:2 4}
 text.rule{stroke:none}
