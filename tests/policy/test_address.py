@@ -30,6 +30,7 @@ def test_an_address_with_a_host_is_one(url):
         ("http://engine/m?at=x@y", "http://engine/m?at=***"),
         ("http://engine/m?a=1&token=s=t;b=#s3cret", "http://engine/m?a=***&token=***;b=***"),
         ("http://engine/m?s3cret", "http://engine/m?***"),
+        ("http://engine/m#s3cret", "http://engine/m"),
         ("http://engine/m?", "http://engine/m?"),
         ("dumps/a?b=c.prom", "dumps/a?b=c.prom"),
         ("http://reader:s3cret@[::1", "http://[::1"),
