@@ -132,11 +132,15 @@ def _cause(decision: Decision) -> str:
 
 
 def _line(policy: str, decision: Decision) -> str:
-    """Return the decision as key=value; what is refused has no count that could be mistaken."""
+    """Return the decision as key=value, each clause once.
+
+    What is refused has no count that could be mistaken for one that is served.
+    """
     counts = decision.census
     refusal = decision.refusal
     served = f"published={decision.published}" if refusal is None else f"refused={refusal!r}"
-    because = f" because={decision.because!r}" if refusal is None else ""
+    said = refusal is not None or decision.because in {hold.because for hold in decision.holds}
+    because = "" if said else f" because={decision.because!r}"
     holds = repr("; ".join(map(_hold, decision.holds))) if decision.holds else "none"
     return (
         f"policy={policy} {served} desired={decision.desired} "

@@ -277,8 +277,7 @@ async def test_the_line_of_a_hold_has_its_cause_and_its_end_and_then_the_end_of_
     held, ended = [record.getMessage() for record in caplog.records][1:]
     assert held == (
         "policy=inference/chat published=2 desired=2 serving=2 loading=0 silent=2 "
-        f"holds='MetricsGap until 08:02:00Z: Error: 2 of 2 serving replicas: {away}' "
-        f"because='Error: 2 of 2 serving replicas: {away}'"
+        f"holds='MetricsGap until 08:02:00Z: Error: 2 of 2 serving replicas: {away}'"
     )
     assert "silent=0 holds=none because='queue: " in ended
 
