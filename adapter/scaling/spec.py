@@ -53,4 +53,5 @@ class ScalingSpec(Section):
 
     stale_after: PositiveDuration = default_duration("2m")
     """How long the last good count is held when metrics are gone; then the answer is an error,
-    which the HPA and KEDA treat as "leave it as it is"."""
+    which the HPA and KEDA treat as "leave it as it is". While a replica that just started answers
+    without a first token, the count is held until it counts, a minute at the most."""
