@@ -26,6 +26,7 @@ examples:
   leadtime backtest chat.yaml --trace requests.csv --engine llama-3.1-8b-h100 --load-time 60s
   leadtime backtest chat.yaml --trace mix.jsonl --preset fitted.yaml -o csv --gpus-per-replica 4
   leadtime backtest chat.yaml --trace office-week --fail-under 0.99  in CI: 1 when it is missed
+  leadtime backtest chat.yaml --recording rec/inference/chat.jsonl   would it decide the same?
 
 traces: a FILE with single requests (timestamp_s, input_tokens, output_tokens; Azure's, BurstGPT's
   and Mooncake's own columns), with a rate in each row (the digitised Azure weeks, ServeGen), or
@@ -37,7 +38,8 @@ Past queues are counterfactual: demand is rebuilt from arrivals and tokens. --sc
 the load, which deletes burstiness. Bound: the fewest replica-hours that anybody could have paid.
 
 exit codes:
-  0 played   1 fewer in time than --fail-under   2 wrong options, or an input that cannot be used
+  0 played   1 fewer in time than --fail-under, or a decision that is not the recorded one
+  2 wrong options, or an input that cannot be used
 """
 
 
@@ -60,7 +62,14 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("load")
-    group.add_argument("--trace", required=True, metavar="FILE|NAME")
+    what = group.add_mutually_exclusive_group(required=True)
+    what.add_argument("--trace", metavar="FILE|NAME", help="a load, played anew")
+    what.add_argument(
+        "--recording",
+        type=Path,
+        metavar="FILE",
+        help="of `leadtime serve --record`: decided once more, and compared byte for byte",
+    )
     group.add_argument(
         "--format", choices=("requests", "rates", "bins"), help="default: told by the columns"
     )
@@ -125,19 +134,43 @@ def run(arguments: argparse.Namespace) -> int:
     """Play, print what came of it, and return the exit code."""
     # the policy model and the simulator take longer to load than `leadtime --help` may.
     from adapter.cli.backtesting.cost import Prices
+    from adapter.cli.backtesting.html import as_html
     from adapter.cli.backtesting.inputs import plan_of
     from adapter.controller.errors import AdapterError
 
+    if arguments.recording is not None:
+        return _replay(arguments)
     prices = Prices(arguments.gpus_per_replica, arguments.price_per_hour)
     try:
         found = _play(plan_of(arguments), arguments.mode)
         if arguments.html is not None:
-            _write(arguments.html, found, prices)
+            _write(arguments.html, as_html(found, prices))
     except AdapterError as error:
         print(f"leadtime backtest: {error}", file=sys.stderr)
         return UNUSABLE
     sys.stdout.write(_rendered(found, prices, arguments.output))
     return _verdict(found, arguments.fail_under)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    """Decide a recording once more, and tell whether anything differs."""
+    from adapter.cli.backtesting.replayed import as_html, rendered, verdict
+    from adapter.cli.backtesting.replaying import replay
+    from adapter.controller.errors import AdapterError
+
+    try:
+        with _quiet():
+            found = replay(arguments)
+        if arguments.html is not None:
+            _write(arguments.html, as_html(found))
+    except AdapterError as error:
+        print(f"leadtime backtest: {error}", file=sys.stderr)
+        return UNUSABLE
+    sys.stdout.write(rendered(found, arguments.output))
+    if not found.differing:
+        return FINE
+    print(f"leadtime backtest: {verdict(found)}", file=sys.stderr)
+    return FOUND
 
 
 def _play(plan: "Plan", mode: str | None) -> "Backtest":
@@ -152,17 +185,16 @@ def _play(plan: "Plan", mode: str | None) -> "Backtest":
             _tell("")
 
 
-def _write(path: Path, found: "Backtest", prices: "Prices") -> None:
+def _write(path: Path, page: str) -> None:
     """Write the page.
 
     Raises:
         BacktestUsageError: it cannot be written there.
     """
-    from adapter.cli.backtesting.html import as_html
     from adapter.cli.backtesting.inputs import BacktestUsageError
 
     try:
-        path.write_text(as_html(found, prices), encoding="utf-8")
+        path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise BacktestUsageError(
             f"--html {path}: {error.strerror}; give a file in a directory that can be written"

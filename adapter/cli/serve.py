@@ -80,6 +80,12 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--state", type=Path, metavar="DIR", help="keep the memory here; default: none, in memory"
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="write what is seen and decided here, for `leadtime backtest --recording`",
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
 
 
@@ -108,10 +114,12 @@ async def _serve(options: argparse.Namespace) -> int:
     from adapter.sources.clock import SystemClock
     from adapter.sources.opening import LocalSources
     from adapter.sources.policy_files import PolicyDirectory
+    from adapter.sources.recorder import RecordedBoard, Recorder, recorded
     from adapter.sources.scrape import Scraper
     from adapter.sources.state_file import MemoryStates, StateFiles
 
-    clock, board = SystemClock(), Board()
+    recorder = Recorder(options.record) if options.record else None
+    clock, board = SystemClock(), RecordedBoard(recorder) if recorder else Board()
     meters = Meters(board, clock=clock)
     async with Scraper(clock) as scraper:
         world = World(
@@ -121,6 +129,8 @@ async def _serve(options: argparse.Namespace) -> int:
             clock=clock,
             telemetry=meters,
         )
+        if recorder:
+            world = recorded(world, recorder)
         supervisor = Supervisor(PolicyDirectory(options.policies), world)
         findings = await supervisor.load()
         sys.stderr.write(as_text(findings))

@@ -82,11 +82,16 @@ def product(
 
 
 def adapter_of(
-    policy: Policy, source: FleetSource, clock: Clock, *, interval: Seconds | None = None
+    policy: Policy,
+    source: FleetSource,
+    clock: Clock,
+    *,
+    interval: Seconds | None = None,
+    state: ScalingState | None = None,
 ) -> tuple[Loop, "PublishedCount"]:
     """Return the loop of ``policy`` and the number that it publishes, both without a transport.
 
-    ``interval`` is the policy's own unless given.
+    ``interval`` is the policy's own unless given, and ``state`` the memory that it begins with.
     """
     board = Board()
     key = board.list_policy(policy, {})
@@ -95,7 +100,7 @@ def adapter_of(
         policy.spec,
         interval=interval or policy.spec.source.interval,
         source=source,
-        store=_Memory(),
+        store=_Memory(state or ScalingState()),
         board=board,
         clock=clock,
         telemetry=_Uncounted(),
@@ -213,12 +218,13 @@ class PublishedCount:
 class _Memory:
     """A state store that lives as long as the world."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: ScalingState) -> None:
+        self._first = state
         self._states: dict[str, ScalingState] = {}
 
     async def load(self, policy: str) -> ScalingState:
-        """Return what was saved, or a fresh state."""
-        return self._states.get(policy, ScalingState())
+        """Return what was saved, or what it began with."""
+        return self._states.get(policy, self._first)
 
     async def save(self, policy: str, state: ScalingState) -> None:
         """Keep ``state``."""
