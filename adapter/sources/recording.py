@@ -2,7 +2,7 @@
 
 A session begins with a line of the policy and the memory that it began with. What readings have
 in common (which series they came from, bounds of buckets) is written once, as a shape, and a
-reading of the tick before is told as such: a tick costs some 300 bytes a replica. Numbers come
+reading of the tick before is told as such: a tick costs some 500 bytes a replica. Numbers come
 back to the last bit.
 """
 
@@ -119,26 +119,22 @@ class Writer:
         return document
 
     def _reading(self, reading: Reading) -> Json:
-        ranks = {
-            name: None
-            if (rank.values, rank.ttft) == (reading.values, reading.ttft)
-            else _rank(rank)
-            for name, rank in reading.ranks.items()
-        }
-        bounds = [] if reading.ttft is None else _finite(reading.ttft.bounds)
         bare = replace(reading, at=Timestamp(0.0), values={}, ttft=None, ranks={})
         shape = _READING.dump_python(bare, mode="json")
         shape["unserved"] = sorted(shape["unserved"])
-        text = json.dumps(
-            {"of": shape, "metrics": list(reading.values), "bounds": bounds}, separators=_TIGHT
-        )
-        number = self._shapes.setdefault(text, len(self._shapes))
+        document = {
+            "of": shape,
+            "metrics": list(reading.values),
+            "bounds": _finite(reading.ttft),
+            "ranks": {name: [list(r.values), _finite(r.ttft)] for name, r in reading.ranks.items()},
+        }
+        text = json.dumps(document, separators=_TIGHT)
         return {
-            "shape": number,
+            "shape": self._shapes.setdefault(text, len(self._shapes)),
             "at": reading.at,
             "values": list(reading.values.values()),
-            "ttft": None if reading.ttft is None else _counts(reading.ttft),
-            "ranks": ranks,
+            "ttft": _counts(reading.ttft),
+            "ranks": [_rank(rank, reading) for rank in reading.ranks.values()],
         }
 
 
@@ -151,22 +147,23 @@ def _line(document: Json) -> str:
     return json.dumps(document, separators=_TIGHT) + "\n"
 
 
-def _rank(rank: Rank) -> Json:
-    ttft = rank.ttft
-    return {
-        "values": dict(rank.values),
-        "bounds": None if ttft is None else _finite(ttft.bounds),
-        "ttft": None if ttft is None else _counts(ttft),
-    }
+def _rank(rank: Rank, reading: Reading) -> list[object]:
+    """Return values and TTFT of a rank: mostly those of the whole, which are not repeated."""
+    alike = all(reading.values.get(metric) == value for metric, value in rank.values.items())
+    return [
+        None if alike else list(rank.values.values()),
+        True if rank.ttft == reading.ttft else _counts(rank.ttft),
+    ]
 
 
-def _finite(bounds: tuple[float, ...]) -> list[float]:
+def _finite(histogram: Histogram | None) -> list[float]:
     """Return the bounds without infinity, which has no place in JSON and is always the last."""
+    bounds = () if histogram is None else histogram.bounds
     return [bound for bound in bounds if math.isfinite(bound)]
 
 
-def _counts(histogram: Histogram) -> list[object]:
-    return [histogram.counts, histogram.sum_seconds]
+def _counts(histogram: Histogram | None) -> list[object] | None:
+    return None if histogram is None else [histogram.counts, histogram.sum_seconds]
 
 
 def read_recording(path: Path) -> Iterator[Session | Tick]:
@@ -258,12 +255,10 @@ class _Reader:
 
     def _reading(self, document: Json) -> Reading:
         shape = self._shapes[document["shape"]]
-        values = dict(zip(shape.metrics, document["values"], strict=True))
-        ttft = _histogram(shape.bounds, document["ttft"])
-        ranks = {
-            name: Rank(values, ttft) if rank is None else _ranked(rank)
-            for name, rank in document["ranks"].items()
-        }
+        values = dict(zip(shape.whole.metrics, document["values"], strict=True))
+        ttft = _histogram(shape.whole.bounds, document["ttft"])
+        told = zip(shape.ranks.items(), document["ranks"], strict=True)
+        ranks = {name: _ranked(of, rank, values, ttft) for (name, of), rank in told}
         return replace(
             shape.of_reading, at=Timestamp(document["at"]), values=values, ttft=ttft, ranks=ranks
         )
@@ -273,17 +268,29 @@ _DECIDED: Final = ',"decision":'
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    of_reading: Reading
+class _Part:
+    """Which metrics a rank, or the whole of a reading, has values of, and its buckets."""
+
     metrics: tuple[Metric, ...]
     bounds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, metrics: list[str], bounds: list[float]) -> "_Part":
+        return cls(tuple(Metric(name) for name in metrics), (*bounds, math.inf))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    of_reading: Reading
+    whole: _Part
+    ranks: Mapping[str, _Part]
 
     @classmethod
     def of(cls, document: Json) -> "_Shape":
         return cls(
             _READING.validate_python(document["of"]),
-            tuple(Metric(name) for name in document["metrics"]),
-            (*document["bounds"], math.inf),
+            _Part.of(document["metrics"], document["bounds"]),
+            {name: _Part.of(*part) for name, part in document["ranks"].items()},
         )
 
 
@@ -296,9 +303,12 @@ def _histogram(bounds: tuple[float, ...], written: list[Any] | None) -> Histogra
     return Histogram(bounds, tuple(counts), total)
 
 
-def _ranked(document: Json) -> Rank:
-    values: Mapping[Metric, float] = {
-        Metric(name): value for name, value in document["values"].items()
-    }
-    bounds = (*(document["bounds"] or ()), math.inf)
-    return Rank(values, _histogram(bounds, document["ttft"]))
+def _ranked(
+    part: _Part, written: list[Any], whole: Mapping[Metric, float], ttft: Histogram | None
+) -> Rank:
+    values, counts = written
+    if values is None:
+        told = {metric: whole[metric] for metric in part.metrics}
+    else:
+        told = dict(zip(part.metrics, values, strict=True))
+    return Rank(told, ttft if counts is True else _histogram(part.bounds, counts))

@@ -7,6 +7,7 @@ from typing import Final
 
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.simulator import traces
+from adapter.simulator.backtest.history import OUTPUT_TOKENS, PROMPT_TOKENS
 from adapter.simulator.backtest.load import Bin, Drawn, Load, Requests, of_bins
 from adapter.simulator.stretches import KNOWN
 from adapter.simulator.synthetic import DAY, SCENARIOS, Steady
@@ -19,9 +20,6 @@ _UNDATED: Final = (
 _MONDAY: Final = Timestamp(SUNDAY + DAY)
 _DATED: Final = 1e9
 """Seconds from which a moment is a date (2001) and no time since some begin."""
-
-_PROMPT, _OUTPUT = 1200.0, 200.0
-"""Mean lengths where a file tells rates and no tokens: a chat's."""
 
 
 def open_load(what: str, *, form: str | None = None) -> Load:
@@ -108,7 +106,10 @@ def _rated(row: Row, start: Timestamp, seconds: Seconds) -> Bin:
     return Bin(start, seconds, requests, requests * prompt, requests * output)
 
 
-_SIDES: Final = (("input_tokens_mean", _PROMPT), ("output_tokens_mean", _OUTPUT))
+_SIDES: Final = (
+    ("input_tokens_mean", PROMPT_TOKENS),
+    ("output_tokens_mean", OUTPUT_TOKENS),
+)
 _AROUND_MEANS: Final = (
     "Lengths are drawn around the means of each bin: the file tells no distribution."
 )
