@@ -235,6 +235,14 @@ class TestExitCodes:
         assert said in err
         assert err.count("\n") == 1
 
+    def test_2_for_a_load_of_which_nothing_fits_the_engine(self, policy, tmp_path, capsys):
+        path = tmp_path / "long.csv"
+        path.write_text("timestamp_s,input_tokens,output_tokens\n0,900000,1\n60,900000,1\n")
+
+        for mode in ("--requests", "--fluid"):
+            assert backtest(policy, path, mode) == 2
+            assert "long.csv: no request in this part of it" in capsys.readouterr().err
+
     def test_2_for_a_trace_that_is_not_there(self, policy, capsys):
         assert backtest(policy, "nonsense") == 2
         assert "nonsense: no such file" in capsys.readouterr().err

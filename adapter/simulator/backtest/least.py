@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from adapter.controller.errors import AdapterError
 from adapter.fleet.units import Seconds
 from adapter.simulator.backtest.outcome import Plan
 from adapter.simulator.bound import Bound, Task, UnservableError, bound
@@ -23,14 +24,18 @@ _MOST: Final = 4096
 
 _MINUTES: Final = 2 * 1440
 _WIDE: Final = 5
-"""Beyond two days slots of five minutes are enough: their mean asks for no more than the minutes,
-so the bound may be lower only, and it takes a fifth of the time."""
+"""Beyond two days slots of five minutes are enough, and take a fifth of the time. The bound moves
+by 1 %: up, as less of a slot can wait for the next one, or down, as its peak is averaged."""
 
 _EASY: Final = 0.7
 """How busy the replicas are that a fleet begins with."""
 
 _FIRST: Final = 10
 """Minutes whose mean the fleet at the begin is for."""
+
+
+class UnplayableError(AdapterError):
+    """The load has nothing that the engine could serve; says so. The user's to mend."""
 
 
 class Tally:
@@ -56,8 +61,19 @@ class Tally:
 
 
 def full(plan: Plan) -> float:
-    """Return the most engine-seconds that a replica does in a second, whatever the mix then."""
-    return max(saturated(plan.engine, deck) for deck in plan.load.lengths())
+    """Return the most engine-seconds that a replica does in a second, whatever the mix then.
+
+    Raises:
+        UnplayableError: there is no request, or none that the engine could hold.
+    """
+    largest = plan.engine.admissible_tokens
+    decks = [deck for deck in plan.load.lengths() if any(sum(card) <= largest for card in deck)]
+    if not decks:
+        raise UnplayableError(
+            f"{plan.load.name}: no request in this part of it that {plan.engine.name} could hold "
+            f"({largest} tokens): take another part, or an engine with more KV cache"
+        )
+    return max(saturated(plan.engine, deck) for deck in decks)
 
 
 def first_replicas(plan: Plan, *, capacity: float) -> int:
