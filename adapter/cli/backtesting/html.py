@@ -138,6 +138,7 @@ def _load(found: Backtest) -> str:
     points: list[tuple[float, float | None]] = [
         (window.begin, window.requests / min(WINDOW, end - window.begin))
         for window in found.score.windows
+        if window.begin < end  # what is left over at the end is judged there, and came before
     ]
     return line_chart(
         [Series("requests a second", _held(points), Shape.STEP, colour=_LOAD)],
