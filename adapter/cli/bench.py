@@ -18,6 +18,9 @@ FINE, FOUND, UNUSABLE = 0, 1, 2
 
 PARTS: Final = ("parse", "decide", "simulate", "scrape", "reads")
 
+ASKED: Final = ("growth",)
+"""Measured only when named: this needs the public traces."""
+
 _EPILOG: Final = """\
 examples:
   leadtime bench                                    every part; about a minute and a half
@@ -31,6 +34,7 @@ parts:
   simulate  requests a second that one simulated engine answers, on one core
   scrape    CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
   reads     the metric endpoint: reads per second, and percentiles, plain and over TLS
+  growth    only when named: forecasts of growth on the public traces, what they cost and cover
   scaling   by itself only, never by default: replica-hours and SLO of our policy and its rivals
             in a simulation; the whole matrix takes days, --quick some minutes
 
@@ -110,7 +114,7 @@ def _scaling(arguments: argparse.Namespace) -> int:
 
 def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Part]":
     """Return what measures each part."""
-    from adapter.cli.benchmarks import decide, parse, reads, scrape, simulate
+    from adapter.cli.benchmarks import decide, growth, parse, reads, scrape, simulate
 
     return {
         "parse": lambda: parse.measure(recorded),
@@ -118,12 +122,13 @@ def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Pa
         "simulate": simulate.measure,
         "scrape": lambda: scrape.measure(seconds=seconds),
         "reads": lambda: reads.measure(seconds=seconds),
+        "growth": growth.measure,
     }
 
 
 def _part(text: str) -> str:
-    if text not in (*PARTS, scaling.PART):
-        known = ", ".join((*PARTS, scaling.PART))
+    if text not in (*PARTS, *ASKED, scaling.PART):
+        known = ", ".join((*PARTS, *ASKED, scaling.PART))
         raise argparse.ArgumentTypeError(f"no part {text!r}; one of {known}")
     return text
 

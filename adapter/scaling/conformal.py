@@ -8,11 +8,11 @@ from typing import Final
 ETA: Final = 0.02
 """How far one miss moves the quantile that is asked for."""
 
-HIGHEST: Final = 1.1
+HIGHEST: Final = 1.04
 """Beyond 1 the pool has nothing larger to offer and its largest growth is stretched."""
 
 STRETCH: Final = 10.0
-"""At the highest quantile the largest growth seen is doubled."""
+"""At the highest quantile the largest growth seen is stretched by two fifths."""
 
 LOWEST_SHARE: Final = 3.0
 """The lowest quantile asked for leaves three times the share uncovered that may be: a long calm
