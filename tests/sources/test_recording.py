@@ -225,3 +225,84 @@ def test_the_bounds_end_with_infinity_again(tmp_path):
     assert math.isinf(reading.ttft.bounds[-1])
     assert isinstance(tick.fleet.replicas[0], Replica)
     assert tick.fleet.at == Timestamp(T0)
+
+
+class TestRanks:
+    """Engines with data parallelism tell each rank by itself; most say what the whole says."""
+
+    WHOLE = a_reading(running=3, waiting=1, ttft=a_histogram([0.1, 3.0]))
+
+    @pytest.mark.parametrize(
+        "ranks",
+        [
+            {},
+            {"": Rank(WHOLE.values, WHOLE.ttft)},
+            {"": Rank({}, None)},
+            {"0": Rank({Metric.REQUESTS_RUNNING: 3.0}, None)},
+            {"0": Rank({Metric.REQUESTS_RUNNING: 1.0}, WHOLE.ttft), "1": Rank({}, WHOLE.ttft)},
+            {"0": Rank(WHOLE.values, a_histogram([9.0])), "1": Rank(WHOLE.values, None)},
+            {"0": Rank({Metric.PREEMPTIONS: 2.0}, a_histogram([0.1], bounds=(0.25, 5)))},
+        ],
+    )
+    def test_each_comes_back_as_it_was(self, tmp_path, ranks):
+        reading = replace(self.WHOLE, ranks=ranks)
+        fleet = a_fleet(a_replica("a", sample=reading))
+
+        (tick,) = ticks(written(tmp_path, fleet))
+
+        assert tick.fleet == fleet
+
+    def test_what_the_whole_says_is_not_said_twice(self, tmp_path):
+        reading = replace(self.WHOLE, ranks={"0": Rank(self.WHOLE.values, self.WHOLE.ttft)})
+
+        text = written(tmp_path, a_fleet(a_replica("a", sample=reading))).read_text()
+
+        assert '"ranks":[[null,true]]' in text
+
+    def test_without_a_ttft_none_comes_back(self, tmp_path):
+        reading = a_reading(ttft=None)
+        fleet = a_fleet(a_replica("a", sample=reading))
+
+        (tick,) = ticks(written(tmp_path, fleet))
+
+        assert tick.fleet == fleet
+
+    def test_another_layout_of_buckets_is_another_shape(self, tmp_path):
+        one = a_fleet(a_replica("a", sample=self.WHOLE))
+        wider = a_reading(at=T0 + 15, ttft=a_histogram([0.1], bounds=(0.1, 1, 10)))
+        two = replace(
+            a_fleet(a_replica("a", sample=wider, previous=self.WHOLE)), at=Timestamp(T0 + 15)
+        )
+
+        path = written(tmp_path, one, two)
+
+        assert [tick.fleet for tick in ticks(path)] == [one, two]
+        assert path.read_text().count('"of":') == 2
+
+
+class TestFleets:
+    @pytest.mark.parametrize("phase", list(Phase))
+    def test_every_phase_comes_back(self, tmp_path, phase):
+        fleet = a_fleet(a_replica("a", phase=phase), a_replica("b"))
+
+        assert ticks(written(tmp_path, fleet))[0].fleet == fleet
+
+    @pytest.mark.parametrize("cause", list(Cause))
+    def test_every_cause_comes_back(self, tmp_path, cause):
+        fleet = a_fleet(a_replica("a", sample=a_gap(cause, detail='quo"ted\n')), a_replica("b"))
+
+        assert ticks(written(tmp_path, fleet))[0].fleet == fleet
+
+    def test_an_empty_fleet_is_one(self, tmp_path):
+        fleet = a_fleet(spec_replicas=0, status_replicas=0)
+
+        assert ticks(written(tmp_path, fleet))[0].fleet == fleet
+
+    def test_a_replica_that_goes_and_comes_back_is_not_mistaken_for_before(self, tmp_path):
+        with_it = a_fleet(*serving(2, running=1))
+        without = replace(a_fleet(*serving(1, running=1)), at=Timestamp(T0 + 15))
+        again = later(later(with_it, 15.0), 15.0)
+
+        fleets = [with_it, without, again]
+
+        assert [tick.fleet for tick in ticks(written(tmp_path, *fleets))] == fleets

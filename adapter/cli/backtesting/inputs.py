@@ -65,8 +65,9 @@ def policy_of(arguments: argparse.Namespace) -> Policy:
         sys.stderr.write(as_text(errors))
         raise BacktestUsageError(f"{path}: the policy has errors: mend what stands above")
     found = {one.policy.metadata.name: one.policy for one in placed}
-    names = ", ".join(found) or "none"
-    wanted = arguments.policy_name
+    if not found:
+        raise BacktestUsageError(f"{path}: no ScalingPolicy in it: give a file that holds one")
+    names, wanted = ", ".join(found), arguments.policy_name
     if wanted is not None and wanted not in found:
         raise BacktestUsageError(f"{path}: no policy {wanted!r} in it; there are: {names}")
     if wanted is None and len(found) != 1:

@@ -9,6 +9,7 @@ from adapter.simulator.backtest.flow import Lengths
 from adapter.simulator.backtest.load import Bin
 from adapter.simulator.backtest.pool import Pool
 from adapter.simulator.deployment import Pod
+from adapter.simulator.engine import TTFT_BOUNDS
 from adapter.simulator.score import Objective
 from tests.build import T0
 from tests.simulator.worlds import ENGINE
@@ -149,3 +150,71 @@ def test_no_request_appears_or_vanishes(minutes):
             name: (t.taken, t.finished, t.output_tokens, t.steps, *t.ttft_counts)
             for name, t in pool.told.items()
         }
+
+
+def test_what_is_shown_is_scattered_as_a_poisson_count_is():
+    """The mean alone would look calmer than any engine, and order fewer replicas."""
+    pool, on = a_pool(), pods(-600)
+    play(pool, *[300.0] * 10, on=on)
+
+    shown = []
+    for _ in range(600):
+        play(pool, 300.0, on=on)
+        shown.append(pool.told["r-0"].running)
+
+    mean = sum(shown) / len(shown)
+    spread = sum((each - mean) ** 2 for each in shown) / len(shown)
+    assert mean == pytest.approx(pool.running, rel=0.05)
+    assert spread == pytest.approx(mean, rel=0.25)
+
+
+def test_nobody_shows_less_than_nothing():
+    pool = a_pool()
+
+    for _ in range(200):
+        play(pool, 1.0, on=pods(-600, -600))
+
+        assert all(told.running >= 0 and told.waiting >= 0 for told in pool.told.values())
+
+
+def test_first_tokens_fall_into_the_buckets_of_their_time():
+    """Alone on an engine a prompt of 1,200 tokens takes about a tenth of a second."""
+    pool = a_pool()
+    play(pool, *[12.0] * 10, on=pods(-600))
+
+    told = pool.told["r-0"]
+
+    mean = told.ttft_seconds / told.taken
+    counts = dict(zip(TTFT_BOUNDS, told.ttft_counts, strict=False))
+    assert mean == pytest.approx(ENGINE.isolated_prefill_seconds(1200), rel=0.3)
+    assert counts[0.02] == 0
+    assert counts[0.5] > 0.95 * told.taken
+    assert counts[2.5] == pytest.approx(told.taken, rel=1e-3)
+
+
+def test_a_queue_moves_them_beyond():
+    pool = a_pool()
+    play(pool, *[1500.0] * 10, on=pods(-600))
+
+    counts = dict(zip(TTFT_BOUNDS, pool.told["r-0"].ttft_counts, strict=False))
+
+    assert counts[2.5] < 0.6 * pool.told["r-0"].taken
+
+
+@pytest.mark.parametrize("ttft", [0.5, 2.0, 30.0])
+def test_the_longer_the_promise_the_fewer_are_late(ttft):
+    def late(promise: float) -> float:
+        pool = Pool(ENGINE, Lengths.of(CARDS), objective=Objective(ttft=Seconds(promise)), seed=1)
+        return play(pool, *[900.0] * 10, on=pods(-600))
+
+    assert late(ttft) >= late(2 * ttft)
+
+
+def test_lengths_that_hardly_differ_share_a_law():
+    pool = a_pool()
+
+    for number in range(50):
+        minute = a_minute(number, 60, prompt=1200 + number / 100)
+        pool.play(minute, pods(-600), warm_up=Seconds(0.0))
+
+    assert pool._law.cache_info().currsize == 1
