@@ -31,13 +31,20 @@ class Lane:
     """Pinball loss, as a sum that fades; ``weight`` is what it is a sum over."""
 
     weight: float = 0.0
+    misses: float = 0.0
+    """Forecasts that were short, faded in the same way."""
+
     judged: int = 0
-    missed: int = 0
 
     @property
     def mean_loss(self) -> float:
         """Return the mean loss of late; infinite before the first."""
         return self.loss / self.weight if self.weight > 0 else math.inf
+
+    @property
+    def missed(self) -> float:
+        """Return the share that was short of late."""
+        return self.misses / self.weight if self.weight > 0 else 1.0
 
 
 def fresh(coverage: float) -> Lane:
@@ -56,8 +63,8 @@ def scored(lane: Lane, *, said: float, was: float, coverage: float, per_day: int
         quantile=min(HIGHEST, max(lowest, asked)),
         loss=kept * lane.loss + pinball(said, was, coverage=coverage),
         weight=kept * lane.weight + 1.0,
+        misses=kept * lane.misses + missed,
         judged=lane.judged + 1,
-        missed=lane.missed + missed,
     )
 
 

@@ -38,6 +38,9 @@ LEAST_POOL: Final = 12
 _LEAST_DAYS: Final = 3
 """Days a pool of a time of day rests on at the least: two mornings are no rule."""
 
+MOST_MISSED: Final = 2.5
+"""How many times the share that may be uncovered a pool may miss and still be asked."""
+
 TRIED_DAYS: Final = 1.0
 """A pool must have been right for as long before it is believed."""
 
@@ -140,7 +143,8 @@ def forecast(
         pool: _within(quantile_of(found, lanes.get(pool, fresh(coverage)).quantile))
         for pool, found in pools.items()
     }
-    best = _best(lanes, said, tried=round(TRIED_DAYS * series.per_day))
+    trusted = _trusted(lanes, coverage=coverage, tried=round(TRIED_DAYS * series.per_day))
+    best = _best(lanes, said, trusted)
     return Learned(
         lanes=lanes,
         pending=(*pending, Forecast(series.last, said)) if said else pending,
@@ -250,13 +254,22 @@ def _within(ratio: float) -> float:
     return min(MOST_GROWTH, max(1.0, ratio))
 
 
-def _best(lanes: Mapping[Pool, Lane], said: Mapping[Pool, float], *, tried: int) -> Pool | None:
+def _trusted(lanes: Mapping[Pool, Lane], *, coverage: float, tried: int) -> frozenset[Pool]:
+    """Return the pools that were judged long enough, and miss about as seldom as they may."""
+    most = MOST_MISSED * (1.0 - coverage)
+    return frozenset(
+        pool for pool, lane in lanes.items() if lane.judged >= tried and lane.missed <= most
+    )
+
+
+def _best(
+    lanes: Mapping[Pool, Lane], said: Mapping[Pool, float], trusted: frozenset[Pool]
+) -> Pool | None:
     """Return the pool with the lowest loss of late; any time until another has proved better."""
     if Pool.ANY_TIME not in said:
         return None
     best = Pool.ANY_TIME
     for pool in (Pool.TIME_OF_DAY, Pool.KIND_OF_DAY):
-        lane, least = lanes.get(pool), lanes.get(best)
-        if pool in said and lane is not None and least is not None and lane.judged >= tried:
-            best = pool if lane.mean_loss < least.mean_loss else best
+        if pool in said and pool in trusted and best in lanes:
+            best = pool if lanes[pool].mean_loss < lanes[best].mean_loss else best
     return best
