@@ -163,7 +163,8 @@ def _hours(found: Backtest) -> str:
     if not rows:
         return paragraph("No request was late.")
     body = table(("hour, UTC", "requests", "late", "share"), rows, caption="Hours with late ones")
-    return details(f"Late requests by hour ({len(rows)} hours)", body)
+    count = "1 hour" if len(rows) == 1 else f"{len(rows)} hours"
+    return details(f"Late requests by hour ({count})", body)
 
 
 def _cost(found: Backtest, prices: Prices) -> str:

@@ -114,7 +114,7 @@ class TestRequests:
 
         text = page(a_backtest(score=a_score(windows)))
 
-        assert "Late requests by hour (1 hours)" in text
+        assert "Late requests by hour (1 hour)" in text
         assert "1.00%" in text
 
     def test_where_nobody_was_late_it_is_said(self):
@@ -140,7 +140,7 @@ class TestRequests:
 
         text = page(a_backtest(score=a_score(windows)))
 
-        assert "Late requests by hour (1 hours)" in text
+        assert "Late requests by hour (1 hour)" in text
         assert "7" in figure(text, "Late requests")
 
     def test_a_load_without_a_request_is_still_a_page(self):
