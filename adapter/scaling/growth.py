@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 from adapter.fleet.units import Seconds
 from adapter.scaling.conformal import Lane, fresh, quantile_of, scored
@@ -75,22 +75,27 @@ class Series:
 
     def ratio(self, number: int, ahead: int) -> float | None:
         """Return the growth from step ``number`` over the next ``ahead``; None if unknown."""
-        base = self.base(number)
-        place = number - self.first + 1
-        coming = self.values[place : place + ahead]
-        if base is None or len(coming) < ahead:
+        back, place = self._back, number - self.first + 1
+        if place < back:
             return None
-        known = [value for value in coming if value is not None]
-        return max(known) / base if len(known) == ahead else None
+        seen = self.values[place - back : place + ahead]
+        if len(seen) < back + ahead or None in seen:
+            return None
+        known = cast("Sequence[float]", seen)
+        base = sum(known[:back])
+        return max(known[back:]) * back / base if base > 0 else None
 
     def base(self, number: int) -> float | None:
         """Return the mean load of the ten minutes up to the end of ``number``; None: no load."""
-        back = max(1, round(_LAST / self.width))
-        place = number - self.first + 1
+        back, place = self._back, number - self.first + 1
         seen = self.values[place - back : place] if place >= back else ()
         known = [value for value in seen if value is not None]
-        mean = math.fsum(known) / back if len(known) == back else 0.0
+        mean = sum(known) / back if len(known) == back else 0.0
         return mean if mean > 0 else None
+
+    @property
+    def _back(self) -> int:
+        return max(1, round(_LAST / self.width))
 
 
 @dataclass(frozen=True, slots=True)
