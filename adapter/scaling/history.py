@@ -8,7 +8,7 @@ Coarser data is not stretched: a bin must start on the grid and last ``BIN`` sec
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,25 +96,33 @@ class WorkHistory:
                 found.setdefault(number, one)
         if not found:
             return self
+        last, end = max(found), self.first + len(self)
+        if len(self) and min(found) >= end and last - end < bins_of(keep):
+            return self._followed_by([found.get(number) for number in range(end, last + 1)], keep)
+        return self._mixed_with(found, keep)
+
+    def _followed_by(self, later: Sequence[WorkBin | None], keep: Seconds) -> "WorkHistory":
+        """Return this history with ``later`` right after it: nothing is unpacked for one bin."""
+        surplus = max(0, len(self) + len(later) - bins_of(keep))
+        own = (self.prompt_tokens, self.output_tokens, self.requests)
+        columns = (
+            (column + _pack(amounts))[surplus * _FLOAT_BYTES :]
+            for column, amounts in zip(own, _columns(later), strict=True)
+        )
+        return WorkHistory(HISTORY_VERSION, self.first + surplus, *columns)
+
+    def _mixed_with(self, found: Mapping[int, WorkBin], keep: Seconds) -> "WorkHistory":
+        """Return this history with ``found`` where nothing is known."""
         last = max([*found, self.first + len(self) - 1] if len(self) else found)
         oldest = min([*found, self.first] if len(self) else found)
         first = max(oldest, last + 1 - bins_of(keep))
-        given = [found.get(number) for number in range(first, last + 1)]
-
-        def merged(column: bytes, amounts: Sequence[float | None]) -> bytes:
-            return _pack(_merged(_unpack(column), self.first, amounts, first))
-
-        return WorkHistory(
-            HISTORY_VERSION,
-            first,
-            merged(
-                self.prompt_tokens, [None if one is None else one.prompt_tokens for one in given]
-            ),
-            merged(
-                self.output_tokens, [None if one is None else one.output_tokens for one in given]
-            ),
-            merged(self.requests, [None if one is None else one.requests for one in given]),
+        given = _columns([found.get(number) for number in range(first, last + 1)])
+        own = (self.prompt_tokens, self.output_tokens, self.requests)
+        columns = (
+            _pack(_merged(_unpack(column), self.first, amounts, first))
+            for column, amounts in zip(own, given, strict=True)
         )
+        return WorkHistory(HISTORY_VERSION, first, *columns)
 
     def bins(self) -> tuple[WorkBin, ...]:
         """Return the bins one by one; those of which nothing is known are masked."""
@@ -247,6 +255,14 @@ def _number(one: WorkBin) -> int:
     if any(amount is not None and not 0 <= amount < math.inf for amount in amounts):
         raise HistoryError(f"the bin at {one.start:.0f} holds {amounts}: amounts are 0 or more")
     return int(number)
+
+
+def _columns(bins: Sequence[WorkBin | None]) -> tuple[list[float | None], ...]:
+    return (
+        [None if one is None else one.prompt_tokens for one in bins],
+        [None if one is None else one.output_tokens for one in bins],
+        [None if one is None else one.requests for one in bins],
+    )
 
 
 def _merged(

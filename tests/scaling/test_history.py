@@ -71,6 +71,20 @@ def test_it_comes_back_from_json_as_it_was(some: list[WorkBin]) -> None:
     assert load_history(dump_history(history)) == history
 
 
+@given(bins, st.sampled_from([900.0, 3000.0, 86_400.0]))
+def test_bin_by_bin_comes_to_the_same_as_at_once(some: list[WorkBin], keep: float) -> None:
+    """Not where an earlier bin follows a later one: what was cut off does not come back."""
+    told = sorted({one.start: one for one in some if not one.masked}.items())
+    one_by_one = WorkHistory()
+    for _, one in told:
+        one_by_one = one_by_one.with_bins([one], keep=Seconds(keep))
+
+    at_once = WorkHistory().with_bins([one for _, one in told], keep=Seconds(keep))
+
+    assert one_by_one.offered() == at_once.offered()
+    assert one_by_one.end == at_once.end
+
+
 def test_what_was_seen_here_is_not_overwritten_and_older_bins_come_before_it() -> None:
     own = WorkHistory().with_bins([a_bin(2, 7.0)], keep=WEEK)
 
