@@ -13,7 +13,7 @@ help:
 	@echo "make demo    the main job on simulated engines, in a minute; no cluster, no GPU"
 	@echo "make test    every test but e2e, with branch coverage"
 	@echo "make check   format, lint, types, layers, documents"
-	@echo "make e2e     a real vLLM on the CPU in the loop (Linux x86-64; 6 GB of disk, once)"
+	@echo "make e2e     a real vLLM on the CPU, and a real kube-apiserver with its HPA (7 GB of disk, once)"
 	@echo "make bench   parsing, scraping, serving and deciding, measured here; JSON"
 	@echo "make lock    pin the dependencies again (maintainers; needs uv)"
 	@echo "make clean   remove .venv and what the tools left"
@@ -22,7 +22,7 @@ demo: setup
 	@$(BIN)/leadtime demo
 
 test: setup
-	$(BIN)/pytest --cov --cov-report= --ignore=tests/e2e
+	$(BIN)/pytest --cov --cov-report= --ignore=tests/e2e --ignore=tests/controlplane
 	$(BIN)/coverage report --include='$(PURE)' --fail-under=100
 	$(BIN)/coverage report --fail-under=90
 
@@ -34,7 +34,7 @@ check: setup
 	$(BIN)/pytest -q tests/architecture
 
 e2e: setup
-	$(BIN)/pytest -m e2e tests/e2e
+	$(BIN)/pytest -m e2e tests/e2e tests/controlplane
 
 RECORDED := $(wildcard $(or $(LEADTIME_SHARED),../shared)/fixtures/vllm-0.32.0-real_cpu-under_load_1.prom)
 bench: setup
