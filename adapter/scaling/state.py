@@ -79,6 +79,36 @@ class RatePoint:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkSlice:
+    """Half a minute of what the fleet did: sizing and learning are drawn from these."""
+
+    start: Timestamp
+    seconds: float = 0.0
+    arrived: float = 0.0
+    """Requests; ``finished`` and those whose first token came, ``first``, likewise."""
+
+    finished: float = 0.0
+    prompt: float = 0.0
+    """Prompt tokens computed; ``output`` is in the same unit, weighted."""
+
+    output: float = 0.0
+    first: float = 0.0
+    slow: float = 0.0
+    """First tokens that came after half the objective."""
+
+    replica_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sustained:
+    """The work rate per replica at the edge of being in time, for pools of one size."""
+
+    edge: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    at: Timestamp
+    """When it was last met."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScalingState:
     """JSON-able; a restart resumes from it. Lists are bounded by the windows they serve."""
 
@@ -109,6 +139,16 @@ class ScalingState:
 
     ttft: tuple[TtftPoint, ...] = ()
     rates: tuple[RatePoint, ...] = ()
+    work: tuple[WorkSlice, ...] = ()
+    sustained: Mapping[int, Sustained] = field(default_factory=dict)
+    """By the class of the pool's size; empty before any lesson."""
+
+    learned_on: str = ""
+    """The version that ``sustained`` was learned on; another begins anew."""
+
+    asked_beyond_at: Timestamp | None = None
+    """When the fleet was last asked for more than it is planned with."""
+
     in_flight_peak: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """In-flight requests that one replica carries in time, learned; None before any lesson."""
 
@@ -125,6 +165,7 @@ def not_ahead_of(state: ScalingState, at: Timestamp) -> ScalingState:
         gap_began_at=_capped(state.gap_began_at, at),
         gap_ended_at=_capped(state.gap_ended_at, at),
         busy_since=_capped(state.busy_since, at),
+        asked_beyond_at=_capped(state.asked_beyond_at, at),
         recommendations=tuple((min(when, at), count) for when, count in state.recommendations),
     )
 

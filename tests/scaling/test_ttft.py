@@ -57,11 +57,11 @@ def test_beyond_the_objective_it_asks_for_as_much_more() -> None:
 
 
 @pytest.mark.parametrize("seconds", [7.0, 100.0])
-def test_it_never_asks_for_more_than_twice_what_serves(seconds: float) -> None:
+def test_it_never_asks_for_more_than_half_as_many_again(seconds: float) -> None:
     """Beyond the last bucket is "more than we can say", which is no number to multiply by."""
     demand = asked(a_point(seconds, age=10), a_point(seconds, age=30), a_point(seconds, age=50))
 
-    assert demand.replicas == 8.0
+    assert demand.replicas == 6.0
     assert all(math.isfinite(number) for number in demand.evidence.values())
 
 
@@ -79,7 +79,7 @@ def test_a_queue_in_the_last_minutes_is_load() -> None:
 
     demand = asked(a_point(7.0, age=10), fleet=a_fleet(*serving(4)), rates=(queued,))
 
-    assert demand.replicas == 8.0
+    assert demand.replicas == 6.0
 
 
 def test_nobody_serving_is_no_load() -> None:
@@ -97,14 +97,17 @@ def test_what_is_older_than_the_window_is_forgotten(age: float) -> None:
 
 
 def test_a_rising_trend_is_projected_to_when_a_replica_would_serve() -> None:
-    """0.75, 1.5, 1.5, 3 s in the last minute: all within 2 s but the newest; 4.5 s ahead."""
+    """0.75, 1.5, 1.5, 3 s in the last minute: all within 2 s but the newest; 4.5 s ahead.
+
+    A trend alone orders one more: on a recorded day false ones cost a third of all hours.
+    """
     points = [a_point(s, age=a) for s, a in ((0.9, 100), (0.9, 80), (1.5, 50), (1.5, 35), (3, 5))]
 
     demand = asked(*points)
 
     seen, projected = demand.evidence["ttft_seconds"], demand.evidence["projected_ttft_seconds"]
     assert seen < 2.0 < projected
-    assert demand.replicas == pytest.approx(4 * min(2.0, projected / 2.0))
+    assert demand.replicas == pytest.approx(5.0)
 
 
 def test_a_falling_trend_asks_for_nothing() -> None:
@@ -133,7 +136,7 @@ def a_flow(*, arriving: float) -> tuple[RatePoint, ...]:
     )
 
 
-@pytest.mark.parametrize(("arriving", "replicas"), [(36.0, None), (37.0, 8.0)])
+@pytest.mark.parametrize(("arriving", "replicas"), [(36.0, None), (37.0, 6.0)])
 def test_late_first_tokens_of_a_backlog_that_is_worked_off_order_nothing(
     arriving: float, replicas: float | None
 ) -> None:
@@ -161,7 +164,7 @@ def test_capacity_that_came_within_the_window_has_not_shown_yet() -> None:
     """2 served when most of it was seen; 4 do now: the need is counted from 2."""
     demand = asked(a_point(7.0, age=60, serving=2), a_point(7.0, age=5, serving=4))
 
-    assert demand.replicas == 4.0
+    assert demand.replicas == 3.0
 
 
 def test_only_the_layout_with_the_most_observations_is_read() -> None:

@@ -1,5 +1,7 @@
 """KV cache: confirms a shortage that the queue shows, never drives by itself."""
 
+from typing import Final
+
 from pydantic import Field
 
 from adapter.fleet.metrics import Metric
@@ -7,6 +9,10 @@ from adapter.fleet.rates import increase
 from adapter.scaling.demand import Demand
 from adapter.scaling.section import Section
 from adapter.scaling.view import View
+
+MOST: Final = 0.5
+"""What waits counts for half of what runs at the most: a full cache in front of a long queue asks
+for more as long as the queue lasts, and the queue signal knows how long that should be."""
 
 
 class KvCacheSection(Section):
@@ -20,8 +26,8 @@ class KvCacheSection(Section):
 
         Counts only while requests wait or are preempted: with offload, or with a prefix cache
         kept warm, the cache is full on purpose and says nothing about load. What waits will take
-        its share of a full batch's usage, at most as much again as is in use. (Its share of the
-        running batch would say the same, but fall when more runs.)
+        its share of a full batch's usage, at most half as much again as is in use. (Its share of
+        the running batch would say the same, but fall when more runs.)
         """
         metric = Metric.KV_CACHE_USAGE
         usages = [u for replica in view.serving if (u := replica.value(metric)) is not None]
@@ -35,7 +41,7 @@ class KvCacheSection(Section):
             return Demand(
                 "kvCache", None, f"usage {mean:.2f}, but nothing waits and nothing is preempted"
             )
-        waiting_share = min(1.0, view.waiting / (len(usages) * view.target))
+        waiting_share = min(MOST, view.waiting / (len(usages) * view.target))
         replicas = len(view.serving) * mean * (1.0 + waiting_share) / self.target
         return Demand(
             "kvCache",

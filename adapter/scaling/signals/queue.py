@@ -9,6 +9,7 @@ from adapter.fleet.units import Seconds
 from adapter.scaling.demand import Demand
 from adapter.scaling.flow import Flow
 from adapter.scaling.section import Section
+from adapter.scaling.sustained import replicas_for
 from adapter.scaling.view import View
 
 PRIOR_IN_FLIGHT: Final = 16.0
@@ -20,6 +21,9 @@ DRAIN_FACTOR: Final = 4.0
 """A backlog is worked off over this many lead times. While replicas load, a backlog of one lead
 time's shortage builds up by itself, so it adds a quarter of that shortage and never snowballs;
 under a minute, scraping and starting add as much again, hence the least."""
+
+QUEUES: Final = 2.0
+"""Requests that may wait at each replica before they are a backlog: a prefill makes a queue."""
 
 
 class QueueSection(Section):
@@ -60,6 +64,9 @@ class QueueSection(Section):
 
     def _heard(self, view: View) -> tuple[float, str]:
         """Return the need of the replicas that are heard, and the clause that explains it."""
+        by_work = self._by_work(view)
+        if by_work is not None:
+            return by_work
         in_flight = view.running + view.waiting
         plain = self._replicas(view, in_flight)
         clause = f"{in_flight:g} in flight / ({view.target:.3g} x {self.headroom:g}) per replica"
@@ -72,6 +79,26 @@ class QueueSection(Section):
         return need, (
             f"{view.flow.arriving:.3g} requests/s over {view.flow.capacity:.3g} per replica, "
             f"with {view.waiting:g} waiting; {clause} would be {plain:.1f}"
+        )
+
+    def _by_work(self, view: View) -> tuple[float, str] | None:
+        """Return the replicas for the work that arrives; None before that can be told.
+
+        A target that is configured is taken instead of what was learned.
+        """
+        arrivals = view.arrivals
+        if arrivals is None or self.target_in_flight != "auto":
+            return None
+        backlog = max(0.0, view.waiting - QUEUES * len(view.heard)) * arrivals.each
+        rate = arrivals.rate + backlog / max(LEAST_DRAIN, DRAIN_FACTOR * view.lead)
+        need = replicas_for(rate, view.sustained, self.headroom)
+        if need is None:
+            return None
+        each = rate / need if need else 0.0
+        drained = f", {view.waiting:g} waiting" if backlog else ""
+        return need, (
+            f"{arrivals.requests_per_second:.3g} requests/s x {arrivals.each:.4g} tokens of work"
+            f"{drained} over {each:.4g} tokens/s per replica in a pool of {math.ceil(need)}"
         )
 
     def _running(self, view: View, flow: Flow) -> float:
@@ -122,6 +149,9 @@ def _evidence(view: View) -> dict[str, float]:
         "target_in_flight_requests": view.target,
         "silent_replicas": float(len(view.silent)),
     }
+    if view.arrivals is not None:
+        numbers["arriving_work_per_second"] = view.arrivals.rate
+        numbers["work_per_request"] = view.arrivals.each
     if view.flow is not None:
         numbers["arriving_requests_per_second"] = view.flow.arriving
         numbers["replica_requests_per_second"] = view.flow.capacity
