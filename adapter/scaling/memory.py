@@ -36,7 +36,10 @@ def learned(state: ScalingState, view: View, judged: Judged, signals: Signals) -
     """Return ``state`` with what this tick taught; bounded by the windows that read it."""
     ttft = signals.ttft
     window = Seconds(0.0) if ttft is None else ttft.window
-    state = _of_this_version(state, view)
+    version = _one_version(view)
+    if version is not None and version != state.learned_on:
+        state = replace(state, sustained={}, learned_on=version)
+        view = replace(view, slices=())
     beyond = view.at if _asked_beyond(view, signals) else state.asked_beyond_at
     return replace(
         state,
@@ -50,16 +53,13 @@ def learned(state: ScalingState, view: View, judged: Judged, signals: Signals) -
     )
 
 
-def _of_this_version(state: ScalingState, view: View) -> ScalingState:
-    """Return ``state`` without what another version's replicas taught of the work they carry.
+def _one_version(view: View) -> str | None:
+    """Return the version that serves; None while there are several, or none.
 
-    While two versions serve, what they do together is neither's.
+    What two versions do together is neither's; what another one carried is not this one's.
     """
     versions = {replica.version for replica in view.serving}
-    if len(versions) != 1 or versions == {state.learned_on}:
-        return state
-    (version,) = versions
-    return replace(state, sustained={}, work=(), learned_on=version)
+    return versions.pop() if len(versions) == 1 else None
 
 
 def _sustained(
@@ -67,8 +67,7 @@ def _sustained(
 ) -> Mapping[int, Sustained]:
     """Return the rates after this tick; only a fleet that is wholly heard and even teaches."""
     point = view.rates[-1] if view.rates else None
-    mixed = len({replica.version for replica in view.serving}) != 1
-    if point is None or point.at != view.at or view.silent or mixed:
+    if point is None or point.at != view.at or view.silent or _one_version(view) is None:
         return state.sustained
     past = beyond is not None and view.at - beyond < EXCUSED
     return sustained_after(

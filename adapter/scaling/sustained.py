@@ -15,8 +15,8 @@ from adapter.scaling.work_rate import Seen, over
 
 TOLERATED: Final = 0.03
 """Share of first tokens after half the objective that is settled at. On 70B/4xH100, simulated,
-Azure's conv has 0.5 % at 11,000 tokens/s and replica, 4 % at 12,700 and 40 % at 13,700, where the first
-ones come late; Azure code, whose prompts are longer, 2 % at 8,700 and 20 % at 11,500."""
+Azure's conv has 0.5 % at 11,000 tokens/s and replica, 4 % at 12,700 and 40 % at 13,700, where the
+first ones come late; Azure code, whose prompts are longer, 2 % at 8,700 and 20 % at 11,500."""
 
 PACE: Final = Seconds(300.0)
 """Time constant: with no slow first token the rate rises by 43 % an hour, with half of them slow it

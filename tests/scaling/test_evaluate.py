@@ -447,7 +447,7 @@ def test_an_empty_fleet_is_no_zero() -> None:
 
 
 def test_a_limit_names_the_demand_that_it_limited() -> None:
-    """ "max 4" alone hides that twelve were wanted, and why."""
+    """Alone, "max 4" hides that twelve were wanted, and why."""
     spec = plain(replicas={"min": 2, "max": 4})
 
     capped = decide(a_fleet(*serving(3, running=40)), remembering(3), spec)
