@@ -38,9 +38,7 @@ def evaluate(
     delay = delay_of(spec.scale_down, lead)
     judged = judge(fleet, state.progress)
     target = target_in_flight(spec.signals.queue, state.in_flight_peak)
-    ttft = spec.signals.ttft
-    objective = None if ttft is None else ttft.objective
-    view = look(judged, state, lead=lead, target=target, objective=objective)
+    view = look(judged, state, lead=lead, target=target)
     demands = spec.signals.demands(view)
     outage = outage_of(demands, view, state, stale_after=spec.stale_after)
     refusal = refusal_of(outage, demands, fleet.at, stale_after=spec.stale_after)
@@ -78,7 +76,7 @@ def evaluate(
         lead_time=lead,
         data_at=state.good_at,
     )
-    state = learned(state, view, judged, spec.signals)
+    state = learned(state, view, judged, ttft=spec.signals.ttft)
     return decision, replace(
         state,
         published=published.after if refusal is None else state.published,

@@ -6,6 +6,7 @@ from typing import Final
 
 from adapter.fleet.metrics import Metric
 from adapter.fleet.rates import increase, seconds_between
+from adapter.fleet.reading import Reading
 from adapter.fleet.snapshot import Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.state import RatePoint
@@ -50,6 +51,7 @@ def rate_point(
     finishing = [change for replica, change in passed if replica.phase is Phase.SERVING]
     if not finishing:
         return None
+    taking = [c for r, c in passed if r.phase in (Phase.SERVING, Phase.WARMING)]
     seconds = sum(change.seconds for change in finishing) / len(finishing)
     return RatePoint(
         at=at,
@@ -60,6 +62,9 @@ def rate_point(
         queued=any(change.work.waiting > 0 for change in finishing),
         busy_seconds=seconds * sum(c.work.running for c in finishing if c.work.by_law),
         refused_requests=seconds * sum(c.refused / c.seconds for c in finishing),
+        prompt_tokens=_sum([c.prompt_tokens for c in taking], taking, seconds),
+        output_tokens=_sum([c.output_tokens for c in taking], taking, seconds),
+        queue_growth=seconds * sum(c.queue_growth / c.seconds for c in taking),
     )
 
 
@@ -114,6 +119,9 @@ class _Change:
     finished: float
     arrived: float
     refused: float
+    prompt_tokens: float | None
+    output_tokens: float | None
+    queue_growth: float
     work: Work
 
 
@@ -128,7 +136,32 @@ def _change(replica: Replica, work: Work | Silence) -> _Change | None:
     gauges = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
     growth = sum(reading.values.get(m, 0.0) - before.values.get(m, 0.0) for m in gauges)
     refused = increase(reading, before, Metric.REQUESTS_REJECTED) or 0.0
-    return _Change(seconds, finished, finished + growth, refused, work)
+    waiting = Metric.REQUESTS_WAITING
+    return _Change(
+        seconds=seconds,
+        finished=finished,
+        arrived=finished + growth,
+        refused=refused,
+        prompt_tokens=_computed(reading, before),
+        output_tokens=increase(reading, before, Metric.GENERATION_TOKENS),
+        queue_growth=reading.values.get(waiting, 0.0) - before.values.get(waiting, 0.0),
+        work=work,
+    )
+
+
+def _computed(reading: Reading, before: Reading) -> float | None:
+    """Return the prompt tokens that were computed: those from the prefix cache cost nothing."""
+    prompts = increase(reading, before, Metric.PROMPT_TOKENS)
+    cached = increase(reading, before, Metric.CACHED_PROMPT_TOKENS) or 0.0
+    return None if prompts is None else max(0.0, prompts - cached)
+
+
+def _sum(
+    tokens: Sequence[float | None], changes: Sequence[_Change], seconds: float
+) -> float | None:
+    """Return what all of ``changes`` add up to; None where one does not count."""
+    known = [n / c.seconds for n, c in zip(tokens, changes, strict=True) if n is not None]
+    return seconds * sum(known) if len(known) == len(changes) else None
 
 
 def _capacity(points: Sequence[RatePoint]) -> float | None:

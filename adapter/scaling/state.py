@@ -8,8 +8,13 @@ from pydantic import Field, TypeAdapter
 
 from adapter.fleet.units import Seconds, Timestamp
 
-STATE_VERSION = 1
-"""Raised when the layout changes; an older or newer layout is refused, not guessed at."""
+STATE_VERSION = 2
+"""Raised when the layout changes. 1 is read: it lacks what is learned of work, and nothing else."""
+
+_READABLE = (1, STATE_VERSION)
+
+LEVELS = 13
+"""Sizes of pools that work is learned for."""
 
 _NEVER = Timestamp(0.0)
 _NONE = Seconds(0.0)
@@ -77,35 +82,43 @@ class RatePoint:
     refused_requests: float = 0.0
     """Turned away by a full queue: no gauge ever shows them."""
 
+    prompt_tokens: float | None = None
+    """Computed, without those from the prefix cache; None as below: not counted."""
 
-@dataclass(frozen=True, slots=True)
-class WorkSlice:
-    """Half a minute of what the fleet did: sizing and learning are drawn from these."""
-
-    start: Timestamp
-    seconds: float = 0.0
-    arrived: float = 0.0
-    """Requests; ``finished`` and those whose first token came, ``first``, likewise."""
-
-    finished: float = 0.0
-    prompt: float = 0.0
-    """Prompt tokens computed; ``output`` is in the same unit, weighted."""
-
-    output: float = 0.0
-    first: float = 0.0
-    slow: float = 0.0
-    """First tokens that came after half the objective."""
-
-    replica_seconds: float = 0.0
+    output_tokens: float | None = None
+    queue_growth: float = 0.0
+    """Requests that wait, more than at the last tick; negative when fewer do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sustained:
-    """The work rate per replica at the edge of being in time, for pools of one size."""
+class Carried:
+    """The work per second that one replica carries in time, learned by size of the pool."""
 
-    edge: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    at: Timestamp
-    """When it was last met."""
+    unit: str = ""
+    """What work is counted in; empty before any was seen. Another unit begins anew."""
+
+    levels: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = ()
+    """By size of pool; empty before the first lesson."""
+
+    late: bool = False
+    """True once first tokens came late at a level: until then it rises faster."""
+
+    overrun: bool = False
+    """True while the pool works off what came beyond its level."""
+
+    arriving: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """The calm mean of the work that arrives, per second."""
+
+    proven: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """The largest work rate per replica of late that was served well in time."""
+
+    version: str = ""
+    """Which release it was learned on: what another one carried is not this one's."""
+
+    def __post_init__(self) -> None:
+        """Refuse levels of another table of sizes."""
+        if len(self.levels) not in (0, LEVELS):
+            raise ValueError(f"{len(self.levels)} levels of work, not {LEVELS}: start without it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +152,11 @@ class ScalingState:
 
     ttft: tuple[TtftPoint, ...] = ()
     rates: tuple[RatePoint, ...] = ()
-    work: tuple[WorkSlice, ...] = ()
-    sustained: Mapping[int, Sustained] = field(default_factory=dict)
-    """By the class of the pool's size; empty before any lesson."""
-
-    learned_on: str = ""
-    """The version that ``sustained`` was learned on; another begins anew."""
-
-    asked_beyond_at: Timestamp | None = None
-    """When the fleet was last asked for more than it is planned with."""
-
     in_flight_peak: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """In-flight requests that one replica carries in time, learned; None before any lesson."""
+
+    carried: Carried = field(default_factory=Carried)
+    """What one replica carries of the work that arrives."""
 
 
 def not_ahead_of(state: ScalingState, at: Timestamp) -> ScalingState:
@@ -165,7 +171,6 @@ def not_ahead_of(state: ScalingState, at: Timestamp) -> ScalingState:
         gap_began_at=_capped(state.gap_began_at, at),
         gap_ended_at=_capped(state.gap_ended_at, at),
         busy_since=_capped(state.busy_since, at),
-        asked_beyond_at=_capped(state.asked_beyond_at, at),
         recommendations=tuple((min(when, at), count) for when, count in state.recommendations),
     )
 
@@ -194,9 +199,9 @@ def load_state(data: bytes) -> ScalingState:
         ValueError: not a state.
     """
     state = _ADAPTER.validate_json(data)
-    if state.version != STATE_VERSION:
+    if state.version not in _READABLE:
         raise StateVersionError(
             f"state has version {state.version}, this release reads {STATE_VERSION}: "
             f"start without it, or run the release that wrote it"
         )
-    return state
+    return replace(state, version=STATE_VERSION)

@@ -10,10 +10,10 @@ from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.first_tokens import ttft_points
 from adapter.scaling.flow import Flow, flow_of, mean_running, rate_point, recent, turned_away
+from adapter.scaling.offered import Offered, offered_of
 from adapter.scaling.progress import Judged
-from adapter.scaling.state import RatePoint, ScalingState, Sustained, TtftPoint, WorkSlice
+from adapter.scaling.state import Carried, RatePoint, ScalingState, TtftPoint
 from adapter.scaling.work import Silence, Work
-from adapter.scaling.work_rate import Arrivals, arriving, with_tick
 
 SKEW_FREE: Final = 4.0
 """Requests that may wait at a replica while most have no queue: noise of any router."""
@@ -74,17 +74,14 @@ class View:
     rates: tuple[RatePoint, ...]
     """Requests that came and went, of the last ticks and of this one."""
 
-    slices: tuple[WorkSlice, ...]
-    """What the fleet did over the last minutes, this tick included."""
-
-    arrivals: Arrivals | None
-    """The work that arrives; None where the engine counts no tokens, or not enough was seen."""
-
-    sustained: Mapping[int, Sustained]
-    """The work rate that one replica carries, by the class of the pool's size."""
-
     flow: Flow | None
     """Arrivals and what a replica can do; None while the counters do not tell."""
+
+    offered: Offered | None
+    """Work that arrives; None while the counters do not tell."""
+
+    carried: Carried
+    """What one replica carries of it, as far as it was learned."""
 
     turned_away: float
     """Requests refused lately per request served, 0..1: load that no gauge shows."""
@@ -122,25 +119,14 @@ class View:
         return bool(readings) and all(metric in reading.unserved for reading in readings)
 
 
-def look(
-    judged: Judged,
-    state: ScalingState,
-    *,
-    lead: Seconds,
-    target: float,
-    objective: Seconds | None = None,
-) -> View:
-    """Return the facts of the fleet at this moment, with what is remembered of the last ones.
-
-    ``objective`` is that of the time to first token; None: nobody promised any.
-    """
+def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -> View:
+    """Return the facts of the fleet at this moment, with what is remembered of the last ones."""
     fleet = judged.fleet
     serving = fleet.phase(Phase.SERVING)
     lost = fleet.phase(Phase.STALLED, Phase.ISOLATED)
     before = recent(state.rates, fleet.at)
     point = rate_point(fleet.replicas, judged.works, fleet.at)
     rates = before if point is None else (*before, point)
-    slices = with_tick(state.work, point, fleet.replicas, at=fleet.at, objective=objective)
     works = calmed(judged.works, rates)
     heard = tuple((r, w) for r in serving if isinstance(w := works[r.uid], Work))
     queues = [work.waiting for _, work in heard]
@@ -163,10 +149,9 @@ def look(
         draining=len(fleet.phase(Phase.DRAINING)),
         answers=bool(heard) or any(isinstance(works[r.uid], Work) for r in lost),
         rates=rates,
-        slices=slices,
-        arrivals=arriving(slices),
-        sustained=state.sustained,
         flow=flow_of(before, point),
+        offered=offered_of(rates, state.carried),
+        carried=state.carried,
         turned_away=turned_away(rates),
         first_tokens=(*state.ttft, *ttft_points(serving, fleet.at)),
         queued_lately=any(p.queued for p in before) or any(queue > 0 for queue in queues),

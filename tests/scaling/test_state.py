@@ -1,11 +1,15 @@
 """The memory: it survives JSON to the last bit, and another layout is not guessed at."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.state import (
+    LEVELS,
+    STATE_VERSION,
+    Carried,
     Progress,
     RatePoint,
     ScalingState,
@@ -29,6 +33,7 @@ FULL = ScalingState(
     ttft=(TtftPoint(T0, (0.5, 1.0), (1.0, 2.0, 3.0), 2.5, 4),),
     rates=(RatePoint(T0, 5.0, 10.0, 9.0, 2, queued=True, busy_seconds=1.5, refused_requests=3),),
     in_flight_peak=31.0,
+    carried=Carried("tokens", (0.1 + 0.2,) * LEVELS, late=True, overrun=True, arriving=3.5),
 )
 
 
@@ -41,8 +46,18 @@ def test_a_memory_survives_being_written_and_read(state: ScalingState) -> None:
 def test_another_layout_is_refused_with_what_to_do() -> None:
     old = dump_state(ScalingState(version=0))
 
-    with pytest.raises(StateVersionError, match="state has version 0, this release reads 1: start"):
+    with pytest.raises(StateVersionError, match="state has version 0, this release reads 2: start"):
         load_state(old)
+
+
+def test_a_memory_of_the_last_layout_is_read_and_has_learned_no_work() -> None:
+    old = json.loads(dump_state(replace(FULL, version=1)))
+    del old["carried"]
+
+    state = load_state(json.dumps(old).encode())
+
+    assert state == replace(FULL, carried=Carried())
+    assert state.version == STATE_VERSION
 
 
 @pytest.mark.parametrize(
@@ -55,6 +70,8 @@ def test_another_layout_is_refused_with_what_to_do() -> None:
         b'{"published": 0}',
         b'{"in_flight_peak": 0}',
         b'{"in_flight_peak": Infinity}',
+        b'{"carried": {"levels": [1.0, 2.0]}}',
+        b'{"carried": {"levels": [0,1,1,1,1,1,1,1,1,1,1,1,1]}}',
     ],
 )
 def test_what_is_no_memory_is_refused(data: bytes) -> None:

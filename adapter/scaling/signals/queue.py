@@ -6,10 +6,11 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from adapter.fleet.units import Seconds
+from adapter.scaling.carrying import carried_at, replicas_for
 from adapter.scaling.demand import Demand
 from adapter.scaling.flow import Flow
+from adapter.scaling.offered import Offered
 from adapter.scaling.section import Section
-from adapter.scaling.sustained import replicas_for
 from adapter.scaling.view import View
 
 PRIOR_IN_FLIGHT: Final = 16.0
@@ -21,9 +22,6 @@ DRAIN_FACTOR: Final = 4.0
 """A backlog is worked off over this many lead times. While replicas load, a backlog of one lead
 time's shortage builds up by itself, so it adds a quarter of that shortage and never snowballs;
 under a minute, scraping and starting add as much again, hence the least."""
-
-QUEUES: Final = 2.0
-"""Requests that may wait at each replica before they are a backlog: a prefill makes a queue."""
 
 
 class QueueSection(Section):
@@ -50,11 +48,12 @@ class QueueSection(Section):
         heard = admitted * (1.0 + view.turned_away)
         count, silent = len(view.heard), len(view.silent)
         average = heard / count if count else 1.0
-        known = heard + self._replicas(view, view.elsewhere)
+        elsewhere = 0.0 if self._by_work(view) else view.elsewhere
+        known = heard + self._replicas(view, elsewhere)
         return Demand(
             "queue",
             known + silent * average,
-            because + _rest(view),
+            because + _rest(view, elsewhere),
             floor=known + silent * max(1.0, average) if silent else None,
             evidence=_evidence(view),
         )
@@ -64,12 +63,13 @@ class QueueSection(Section):
 
     def _heard(self, view: View) -> tuple[float, str]:
         """Return the need of the replicas that are heard, and the clause that explains it."""
-        by_work = self._by_work(view)
-        if by_work is not None:
-            return by_work
         in_flight = view.running + view.waiting
         plain = self._replicas(view, in_flight)
         clause = f"{in_flight:g} in flight / ({view.target:.3g} x {self.headroom:g}) per replica"
+        if self.target_in_flight == "auto" and view.offered and view.carried.levels:
+            work = self._for_work(view, view.offered)
+            if self._by_work(view) or work[0] < plain:
+                return work
         if view.flow is None:
             return plain, clause
         arrivals = self._for_arrivals(view, view.flow)
@@ -81,24 +81,26 @@ class QueueSection(Section):
             f"with {view.waiting:g} waiting; {clause} would be {plain:.1f}"
         )
 
-    def _by_work(self, view: View) -> tuple[float, str] | None:
-        """Return the replicas for the work that arrives; None before that can be told.
+    def _by_work(self, view: View) -> bool:
+        """Return whether work alone sizes the pool; before a limit was met it only talks down.
 
-        A target that is configured is taken instead of what was learned.
+        What arrives tells nothing of what drains or is stuck: that is served or replaced there.
         """
-        arrivals = view.arrivals
-        if arrivals is None or self.target_in_flight != "auto":
-            return None
-        backlog = max(0.0, view.waiting - QUEUES * len(view.heard)) * arrivals.each
-        rate = arrivals.rate + backlog / max(LEAST_DRAIN, DRAIN_FACTOR * view.lead)
-        need = replicas_for(rate, view.sustained, self.headroom)
-        if need is None:
-            return None
-        each = rate / need if need else 0.0
-        drained = f", {view.waiting:g} waiting" if backlog else ""
+        auto = self.target_in_flight == "auto"
+        return auto and view.carried.late and view.offered is not None
+
+    def _for_work(self, view: View, offered: Offered) -> tuple[float, str]:
+        """Return what carries the arriving work and drains the backlog meanwhile."""
+        drain = max(LEAST_DRAIN, DRAIN_FACTOR * view.lead)
+        backlog = view.waiting * offered.each / drain
+        need = replicas_for(view.carried, offered.rate + backlog, headroom=self.headroom)
+        pool = max(1, len(view.heard))
+        level = carried_at(view.carried, pool)
+        queue = f" and {backlog:.3g}/s drain {view.waiting:g} waiting" if backlog else ""
+        learned = "learned" if view.carried.late else "more was never tried"
         return need, (
-            f"{arrivals.requests_per_second:.3g} requests/s x {arrivals.each:.4g} tokens of work"
-            f"{drained} over {each:.4g} tokens/s per replica in a pool of {math.ceil(need)}"
+            f"{offered.rate:.4g} {offered.unit}/s arrive{queue} / ({level:.4g} x "
+            f"{self.headroom:g}) per replica of {pool}, {learned}"
         )
 
     def _running(self, view: View, flow: Flow) -> float:
@@ -124,13 +126,13 @@ def target_in_flight(section: QueueSection | None, learned: float | None) -> flo
     return PRIOR_IN_FLIGHT if learned is None else learned
 
 
-def _rest(view: View) -> str:
+def _rest(view: View, elsewhere: float) -> str:
     """Return what the clause leaves out."""
     notes = []
     if view.turned_away:
         notes.append(f"x {1.0 + view.turned_away:.2f} for requests that were refused")
-    if view.elsewhere:
-        notes.append(f"and {view.elsewhere:g} in flight at replicas that do not serve")
+    if elsewhere:
+        notes.append(f"and {elsewhere:g} in flight at replicas that do not serve")
     if view.surplus:
         notes.append(f"without {view.surplus:g} that wait at few")
     if view.silent:
@@ -149,10 +151,12 @@ def _evidence(view: View) -> dict[str, float]:
         "target_in_flight_requests": view.target,
         "silent_replicas": float(len(view.silent)),
     }
-    if view.arrivals is not None:
-        numbers["arriving_work_per_second"] = view.arrivals.rate
-        numbers["work_per_request"] = view.arrivals.each
     if view.flow is not None:
         numbers["arriving_requests_per_second"] = view.flow.arriving
         numbers["replica_requests_per_second"] = view.flow.capacity
+    if view.offered is not None:
+        numbers["arriving_work_per_second"] = view.offered.rate
+        if view.carried.levels:
+            level = carried_at(view.carried, len(view.heard))
+            numbers["replica_work_per_second"] = level
     return {name: value for name, value in numbers.items() if math.isfinite(value)}

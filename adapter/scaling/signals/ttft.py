@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import Field
 
+from adapter.scaling.carrying import carried_at
 from adapter.scaling.demand import Demand
 from adapter.scaling.duration import PositiveDuration, default_duration
 from adapter.scaling.first_tokens import quantile
@@ -15,12 +16,8 @@ from adapter.scaling.section import Section
 from adapter.scaling.state import TtftPoint
 from adapter.scaling.view import View
 
-MOST: Final = 1.5
-"""The most that TTFT alone may multiply the serving replicas by: it says that, not by how much.
-Twice as many, on Azure conv, cost a third of all paid hours for false alarms."""
-
-AHEAD: Final = 1.0
-"""Replicas that a trend alone may ask for, while the objective is still met."""
+MOST: Final = 2.0
+"""The most that TTFT alone may multiply the serving replicas by: it says that, not by how much."""
 
 LOADED: Final = 0.5
 """In flight over target from which a slow first token is load rather than a long prompt."""
@@ -69,13 +66,11 @@ class TtftSection(Section):
         if projected <= self.objective:
             because = f"{said}: within {self.objective:g} s"
             return Demand("ttft", None, because, evidence=evidence)
-        excuse = _excuse(view)
+        excuse = _excuse(view) or ("" if seen > self.objective else _carries(view))
         if excuse:
             return Demand("ttft", None, f"{said}, but {excuse}", evidence=evidence)
-        serving = min(point.serving for point in points)
         ratio = min(projected / self.objective, MOST)
-        if seen <= self.objective:
-            ratio = min(ratio, (serving + AHEAD) / serving)
+        serving = min(point.serving for point in points)
         return Demand(
             "ttft",
             serving * ratio,
@@ -148,6 +143,17 @@ def _excuse(view: View) -> str:
         f"{view.flow.arriving:.3g} requests/s arrive and {supply:.3g} can be served: "
         f"it is the backlog's past"
     )
+
+
+def _carries(view: View) -> str:
+    """Return why a trend alone proves nothing: the arriving work is within what was learned."""
+    if view.offered is None or not view.carried.levels:
+        return ""
+    supply = carried_at(view.carried, len(view.serving)) * len(view.serving)
+    if view.offered.rate > supply:
+        return ""
+    unit = view.offered.unit
+    return f"{view.offered.rate:.4g} {unit}/s arrive and {supply:.4g} are carried: it is noise"
 
 
 def _seconds(value: float) -> str:
