@@ -5,22 +5,18 @@ import asyncio
 import logging
 import resource
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.cli.listeners import Listening, listening, unusable
 from adapter.cli.options import port
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
     from adapter.controller.board import Board
-    from adapter.controller.ports import Clock
-    from adapter.serving.app import Access
-    from adapter.serving.server import Address
-    from adapter.serving.tls import ServerTls
 
 FINE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
@@ -31,6 +27,8 @@ examples:
   leadtime serve --policies policies/ --insecure-http --port 8080        try it on this machine
   leadtime serve --policies /etc/leadtime --state /var/lib/leadtime \\
     --tls-cert tls.crt --tls-key tls.key --requestheader-ca front.crt      behind an APIService
+  leadtime serve --policies /etc/leadtime --state /var/lib/leadtime \\
+    --tls-cert tls.crt --tls-key tls.key --keda-port 9090                  for KEDA, without one
 
 A policy file with an error is shown as lint shows it; the good ones are served, and the broken
 one is taken up as soon as it is mended. Files are followed while the adapter runs.
@@ -75,6 +73,18 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         help="may read metrics, beside the HPA controller",
     )
     parser.add_argument(
+        "--keda-port",
+        type=port,
+        metavar="PORT",
+        help="answer KEDA's external scaler here, with the same TLS; default: do not",
+    )
+    parser.add_argument(
+        "--keda-client-ca",
+        type=Path,
+        metavar="FILE",
+        help="who may call the external scaler: the CA of KEDA's certificate; default: anybody",
+    )
+    parser.add_argument(
         "--insecure-http", action="store_true", help="no TLS, no authentication; loopback only"
     )
     parser.add_argument(
@@ -108,8 +118,6 @@ async def _serve(options: argparse.Namespace) -> int:
     from adapter.cli.output import as_text
     from adapter.controller.board import Board
     from adapter.controller.supervisor import Supervisor, World
-    from adapter.serving.app import create_app
-    from adapter.serving.server import serve
     from adapter.serving.telemetry import Meters
     from adapter.sources.clock import SystemClock
     from adapter.sources.opening import LocalSources
@@ -137,39 +145,20 @@ async def _serve(options: argparse.Namespace) -> int:
         if findings and not board.all():
             print("leadtime serve: no usable policy; mend what stands above", file=sys.stderr)
             return FOUND
-        tls, access = _secured(options, clock) if not options.insecure_http else (None, None)
-        app = create_app(board, clock=clock, meters=meters, access=access)
-        async with serve(app, host=_host(options), port=options.port, tls=tls) as address:
-            work = [supervisor.run(), *([tls.follow(clock, meters)] if tls else [])]
-            return await _until_told(told, work, board, address)
-
-
-def _secured(options: argparse.Namespace, clock: "Clock") -> "tuple[ServerTls, Access]":
-    """Return the listener's TLS, and who may ask behind it."""
-    from adapter.serving.app import Access
-    from adapter.serving.external_metrics import authn, authz
-    from adapter.serving.tls import ServerTls, TlsFiles
-
-    tls = ServerTls(TlsFiles(options.tls_cert, options.tls_key, options.requestheader_ca))
-    readers = authz.HPA_IDENTITIES | set(options.allow_user)
-    names = options.requestheader_allowed_name or authn.RequestHeader().allowed_names
-    access = Access(
-        request_header=authn.RequestHeader(allowed_names=tuple(names)),
-        gate=authz.Gate(authz.AllowListAuthorizer(readers), clock=clock),
-        trusts=tls.trusts,
-    )
-    return tls, access
+        async with listening(options, board, clock=clock, meters=meters) as places:
+            work = [supervisor.run(), *(tls.follow(clock, meters) for tls in places.tls)]
+            return await _until_told(told, work, board, places)
 
 
 async def _until_told(
-    told: "_Told", work: "Sequence[Coroutine[Any, Any, None]]", board: "Board", address: "Address"
+    told: "_Told", work: "Sequence[Coroutine[Any, Any, None]]", board: "Board", places: Listening
 ) -> int:
     """Work until told to stop; say that it is ready once there is something to ask for."""
     working = [asyncio.create_task(each) for each in work]
     stopping = asyncio.create_task(told.to_stop())
     decided = asyncio.create_task(_first_decisions(board))
     await asyncio.wait({*working, stopping, decided}, return_when=asyncio.FIRST_COMPLETED)
-    print(_greeting(board, address), file=sys.stderr, flush=True)
+    print(_greeting(board, places), file=sys.stderr, flush=True)
     await asyncio.wait({*working, stopping}, return_when=asyncio.FIRST_COMPLETED)
     broken = [task for task in working if task.done()]
     for task in (*working, stopping, decided):
@@ -207,12 +196,14 @@ class _Told:
         asyncio.get_running_loop().remove_signal_handler(number)
 
 
-def _greeting(board: "Board", address: "Address") -> str:
+def _greeting(board: "Board", places: Listening) -> str:
     """Return one line: where it listens, and what to ask for."""
     listings = board.all()
     served = [listing for listing in listings if not listing.failure]
     counted = f"{len(served)} {'policy' if len(served) == 1 else 'policies'}"
-    line = f"leadtime serve: {counted} on {address}"
+    line = f"leadtime serve: {counted} on {places.address}"
+    if places.scaler is not None:
+        line += f"; KEDA's external scaler on {places.scaler}"
     if not listings:
         return f"{line}; waiting for the first *.yaml"
     failed = ", ".join(str(listing.key) for listing in listings if listing.failure)
@@ -223,7 +214,7 @@ def _greeting(board: "Board", address: "Address") -> str:
     key = served[0].key
     path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{key.namespace}"
     metric = f"leadtime-desired-replicas?labelSelector=policy%3D{key.name}"
-    return f"{line}; try: {address}{path}/{metric}"
+    return f"{line}; try: {places.address}{path}/{metric}"
 
 
 def _start_log(level: str) -> None:
@@ -246,21 +237,9 @@ def _raise_file_limit() -> None:
 
 def _unusable(options: argparse.Namespace) -> str:
     """Return what keeps these options from being used, with the way out; empty: nothing."""
-    secure = [options.tls_cert, options.tls_key, options.requestheader_ca]
-    if options.insecure_http:
-        if any(secure):
-            return "--insecure-http excludes --tls-cert, --tls-key and --requestheader-ca: drop one"
-    elif not all(secure):
-        return (
-            "give --tls-cert, --tls-key and --requestheader-ca (what an APIService needs), "
-            "or --insecure-http to try it on this machine"
-        )
+    problem = unusable(options)
+    if problem:
+        return problem
     if not options.policies.is_dir():
         return f"--policies {options.policies}: no such directory; it holds the policies' *.yaml"
     return ""
-
-
-def _host(options: argparse.Namespace) -> str:
-    """Return where to listen: as told, or this machine without TLS, or every address with it."""
-    every = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - behind TLS and authn
-    return str(options.host or ("127.0.0.1" if options.insecure_http else every))

@@ -3,6 +3,7 @@
 No request ever computes a decision, so no two faces of the adapter can disagree.
 """
 
+import asyncio
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -54,6 +55,14 @@ class Board:
 
     def __init__(self) -> None:
         self._listings: dict[PolicyKey, Listing] = {}
+        self._changes: dict[PolicyKey | None, asyncio.Event] = {}
+
+    def change(self, key: PolicyKey | None) -> asyncio.Event:
+        """Return what is set at the next change of ``key``, or of anything for None.
+
+        Take it before reading, and no change is missed.
+        """
+        return self._changes.setdefault(key, asyncio.Event())
 
     def list_policy(self, policy: Policy, labels: Mapping[str, str]) -> PolicyKey:
         """Make ``policy`` known before its first tick; keeps the decision of an older version."""
@@ -63,17 +72,20 @@ class Board:
         self._listings[key] = Listing(
             key, policy, {**labels, "policy": key.name}, decision=decision, tick_at=tick_at
         )
+        self._changed(key)
         return key
 
     def withdraw(self, key: PolicyKey) -> None:
         """Forget a policy that is gone; asking for it is then an error, not an old number."""
         self._listings.pop(key, None)
+        self._changed(key)
 
     def post(self, key: PolicyKey, decision: Decision, tick_at: Timestamp) -> None:
         """Replace the decision of a listed policy; one that is withdrawn stays withdrawn."""
         if key in self._listings:
             listing = self._listings[key]
             self._listings[key] = replace(listing, decision=decision, tick_at=tick_at, failure="")
+            self._changed(key)
 
     def report(self, key: PolicyKey, problem: str) -> None:
         """Say why the policy's file is not what runs; an empty text takes it back."""
@@ -130,6 +142,11 @@ class Board:
                 f"{failure or _NO_TICK}"
             )
         return decision
+
+    def _changed(self, key: PolicyKey) -> None:
+        for waited_for in (key, None):
+            if waited_for in self._changes:
+                self._changes.pop(waited_for).set()
 
     def _unknown(self, key: PolicyKey) -> str:
         names = [listing.key.name for listing in self.in_namespace(key.namespace)]

@@ -69,7 +69,7 @@ async def serve(
     Raises:
         ListenError: not loopback without TLS, address unknown or in use.
     """
-    listening = await _listen(host, port, plain=tls is None)
+    listening = await listen(host, port, plain=tls is None)
     runner = web.AppRunner(application, shutdown_timeout=FINISH_WITHIN)
     await runner.setup()
     server = await asyncio.get_running_loop().create_server(
@@ -87,8 +87,12 @@ async def serve(
         await runner.cleanup()
 
 
-async def _listen(host: str, port: int, *, plain: bool) -> socket.socket:
-    """Return a bound socket of the first address that ``host`` stands for."""
+async def listen(host: str, port: int, *, plain: bool) -> socket.socket:
+    """Return a bound socket of the first address that ``host`` stands for.
+
+    Raises:
+        ListenError: not loopback although ``plain``, address unknown or in use.
+    """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -97,7 +101,7 @@ async def _listen(host: str, port: int, *, plain: bool) -> socket.socket:
         ) from error
     if plain and not all(ipaddress.ip_address(place[4][0]).is_loopback for place in found):
         raise ListenError(
-            f"plain HTTP asks nobody who they are, so it listens on loopback only, not on "
+            f"plain text asks nobody who they are, so it listens on loopback only, not on "
             f"{host!r}: use 127.0.0.1 or ::1, or serve TLS"
         )
     family, *_, address = found[0]

@@ -1,5 +1,6 @@
 """Our own ``/metrics``: what the board says at scrape time, and what was counted since start."""
 
+import contextlib
 import platform
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -78,6 +79,22 @@ class Meters:
             buckets=_FAST,
             registry=registry,
         )
+        self._calls = Counter(
+            "leadtime_keda_calls",
+            "Calls of the external scaler answered, by method and gRPC status code.",
+            ("method", "code"),
+            registry=registry,
+        )
+        self._call_latency = Histogram(
+            "leadtime_keda_call_duration_seconds",
+            "Time to answer a call of the external scaler, by method.",
+            ("method",),
+            buckets=_FAST,
+            registry=registry,
+        )
+        self._streams = Gauge(
+            "leadtime_keda_streams", "StreamIsActive calls that are open.", registry=registry
+        )
         self._certificate = Gauge(
             "leadtime_certificate_expiry_timestamp_seconds",
             "When the served TLS certificate expires; 0 without TLS.",
@@ -124,6 +141,17 @@ class Meters:
         """Count an answered request; ``path`` is a template, never a client's text."""
         self._requests.labels(path, str(code)).inc()
         self._latency.labels(path).observe(seconds)
+
+    def called(self, method: str, code: str, seconds: Seconds) -> None:
+        """Count an answered call of the external scaler."""
+        self._calls.labels(method, code).inc()
+        self._call_latency.labels(method).observe(seconds)
+
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Count a stream while it is open."""
+        with self._streams.track_inprogress():
+            yield
 
     def certificate_loaded(self, expires: Timestamp) -> None:
         """Record the certificate in use."""

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -35,7 +35,23 @@ class TlsFiles:
     certificate: Path
     key: Path
     client_ca: Path | None = None
-    """The front proxy's CA (``requestheader-client-ca-file``); None: nobody can be anybody."""
+    """Whose certificates are asked for; None: nobody can be anybody."""
+
+    ca_is: str = "front-proxy CA"
+    """What ``client_ca`` is called where it cannot be used, and what it must be."""
+
+    ca_must_be: str = (
+        "the PEM of requestheader-client-ca-file in kube-system/extension-apiserver-authentication"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """What the files held when they were taken over: for gRPC, which has its own OpenSSL."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+    client_ca: bytes | None
 
 
 class CertificateMeters(Protocol):
@@ -62,6 +78,7 @@ class _Loaded:
     digest: bytes
     expires: Timestamp
     names: tuple[str, ...]
+    pem: Pem
 
 
 class ServerTls:
@@ -95,6 +112,11 @@ class ServerTls:
     def names(self) -> tuple[str, ...]:
         """Return the names it is good for; the API server insists on SERVICE.NAMESPACE.svc."""
         return self._loaded.names
+
+    @property
+    def pem(self) -> Pem:
+        """Return the files' content in force; another object after each take-over."""
+        return self._loaded.pem
 
     def trusts(self, connection: ssl.SSLObject) -> bool:
         """Return whether ``connection`` was made under the CA that is trusted now."""
@@ -164,16 +186,18 @@ def _server_context() -> _Context:
 def _load(files: TlsFiles) -> _Loaded:
     digest = _digest(files)
     context = _server_context()
+    ca = None
     with _readable(files):
         context.load_cert_chain(files.certificate, files.key, password=_no_password)
-        leaf = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+        certificate, key = files.certificate.read_bytes(), files.key.read_bytes()
+        leaf = x509.load_pem_x509_certificate(certificate)
     if files.client_ca is not None:
-        ca = _trusted(files.client_ca)
+        ca = _trusted(files.client_ca, files)
         context.load_verify_locations(cadata=ca.decode("ascii"))
         context.verify_mode = ssl.CERT_OPTIONAL
         context.trust = hashlib.sha256(ca).digest()
     expires = Timestamp(leaf.not_valid_after_utc.timestamp())
-    return _Loaded(context, digest, expires, _names(leaf))
+    return _Loaded(context, digest, expires, _names(leaf), Pem(certificate, key, ca))
 
 
 def _digest(files: TlsFiles) -> bytes:
@@ -204,15 +228,14 @@ def _readable(files: TlsFiles) -> Iterator[None]:
         ) from error
 
 
-def _trusted(path: Path) -> bytes:
+def _trusted(path: Path, files: TlsFiles) -> bytes:
     """Return the CA certificates in ``path``."""
     try:
         content = path.read_bytes()
         x509.load_pem_x509_certificates(content)
     except (OSError, ValueError) as error:
         raise TlsError(
-            f"front-proxy CA {path} cannot be used: {_cause(error)}; it must be the PEM of "
-            f"requestheader-client-ca-file in kube-system/extension-apiserver-authentication"
+            f"{files.ca_is} {path} cannot be used: {_cause(error)}; it must be {files.ca_must_be}"
         ) from error
     return content
 

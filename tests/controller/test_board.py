@@ -171,3 +171,27 @@ def test_an_unknown_policy_is_answered_with_the_nearest_known(key: PolicyKey, se
 
     assert sentence in str(unknown.value)
     assert not isinstance(unknown.value, NoDecisionYetError)
+
+
+def test_every_change_of_a_policy_is_told_to_those_who_wait_for_it():
+    board = a_board("chat", "code")
+    changes = [
+        lambda: board.post(CHAT, DECISION, T0),
+        lambda: board.list_policy(a_policy("chat", namespace="inference"), {}),
+        lambda: board.withdraw(CHAT),
+    ]
+
+    for change in changes:
+        own, anything = board.change(CHAT), board.change(None)
+        other = board.change(PolicyKey("inference", "code"))
+        change()
+        assert own.is_set()
+        assert anything.is_set()
+        assert not other.is_set()
+        assert not board.change(CHAT).is_set()
+
+
+def test_those_who_wait_for_one_change_share_it():
+    board = a_board("chat")
+
+    assert board.change(CHAT) is board.change(CHAT)
