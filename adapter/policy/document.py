@@ -111,7 +111,35 @@ class PrometheusSource(Section):
     """Labels that every series of the target carries."""
 
     interval: PositiveDuration = default_duration("15s")
-    """How often it is asked, and how often a decision is made."""
+    """How often it is asked, and how often a decision is made; not below its scrape interval."""
+
+    timeout: PositiveDuration | None = None
+    """How long one answer may take; default: the interval, 10 s at the most."""
+
+    replica_label: Text | None = None
+    """The label whose values are the replicas; default: ``pod``, or else ``instance``."""
+
+    tenant: Text | None = None
+    """Sent as ``X-Scope-OrgID``: the tenant of a Mimir or Cortex."""
+
+    token_file: Text | None = None
+    """A file with a bearer token; read again at each question, so that it may rotate."""
+
+    ca_file: Text | None = None
+    """A file with the authorities that vouch for its certificate; default: the system's."""
+
+    cert_file: Text | None = None
+    """A file with the client's certificate, for mutual TLS; with ``keyFile``."""
+
+    key_file: Text | None = None
+    """A file with the key of ``certFile``."""
+
+    @model_validator(mode="after")
+    def _whole_pair(self) -> "PrometheusSource":
+        if (self.cert_file is None) != (self.key_file is None):
+            there, lacks = ("certFile", "keyFile") if self.cert_file else ("keyFile", "certFile")
+            raise ContradictionError(f"{there} without {lacks}: give both, or neither", at=there)
+        return self
 
 
 class StaticSource(Section):

@@ -1,5 +1,6 @@
 """Opens the source that a policy asks for; what this build cannot read, it says."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -10,9 +11,11 @@ from adapter.fleet.assemble import Target
 from adapter.fleet.read import read_exposition
 from adapter.fleet.reading import Gap
 from adapter.fleet.units import Seconds
-from adapter.policy.document import Policy, StaticSource
+from adapter.policy.document import Policy, PrometheusSource, StaticSource
 from adapter.sources.directory import RecordedTargets
 from adapter.sources.live import PROMPT, LiveFleet
+from adapter.sources.prometheus import PrometheusFleet, Question
+from adapter.sources.prometheus_api import Access, PrometheusApi
 from adapter.sources.scrape import Scraper
 from adapter.sources.sharing import SharedScrapes
 from adapter.sources.static import StaticTargets
@@ -27,8 +30,11 @@ SHORTEST_STALENESS: Final = Seconds(5.0)
 NEVER: Final = Seconds(float("inf"))
 
 
+_LABEL: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+
+
 class LocalSources:
-    """Sources that need no cluster: fixed addresses and recorded dumps."""
+    """Sources that need no cluster: fixed addresses, recorded dumps and a Prometheus."""
 
     def __init__(self, scraper: Scraper, clock: Clock) -> None:
         self._scrapes, self._clock = SharedScrapes(scraper), clock
@@ -37,13 +43,15 @@ class LocalSources:
         """Return the source of ``policy``.
 
         Raises:
-            SourceError: it asks for pods or for Prometheus.
+            SourceError: it asks for pods, or for labels that are none.
         """
+        if policy.spec.source.prometheus is not None:
+            return self._asked(policy, policy.spec.source.prometheus)
         static = policy.spec.source.static
         if static is None:
             raise SourceError(
                 f"policy {policy.metadata.namespace}/{policy.metadata.name}: this release reads "
-                f"source.static (urls or directory) only; pods and prometheus are not read yet"
+                f"source.static and source.prometheus; pods are not read yet"
             )
         if static.directory is not None:
             recorded = RecordedTargets(Path(static.directory), self._clock)
@@ -60,6 +68,25 @@ class LocalSources:
             return await self._scrapes.fetch(target, timeout)
 
         return self._fleet(policy, targets, fetch, stale_after=stale_after, prompt=prompt)
+
+    def _asked(self, policy: Policy, source: PrometheusSource) -> PrometheusFleet:
+        """Return the fleet that a Prometheus tells of."""
+        for label in (*source.labels, *filter(None, [source.replica_label])):
+            if not _LABEL.fullmatch(label):
+                raise SourceError(
+                    f"policy {policy.metadata.namespace}/{policy.metadata.name}: {label!r} in "
+                    f"source.prometheus is no label: letters, digits and _, no digit first"
+                )
+        spec = policy.spec
+        question = Question(
+            spec.engine.value, source.interval, dict(source.labels), source.replica_label
+        )
+        return PrometheusFleet(
+            PrometheusApi(Access.of(source)),
+            question,
+            partial(read_exposition, engine=spec.engine.value, model=spec.model),
+            clock=self._clock,
+        )
 
     def _fleet(
         self,

@@ -176,13 +176,12 @@ def test_a_delay_under_the_unmeasured_default_says_how_to_state_the_load_time():
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"),
-    [("{prometheus: {url: http://p}}", "prometheus"), ("{pods: {}}", "pods")],
+    ("source", "named"), [("{prometheus: {url: http://p}}", False), ("{pods: {}}", True)]
 )
-def test_sources_that_serve_does_not_read_yet_are_named(source, kind):
+def test_sources_that_serve_does_not_read_yet_are_named(source, named):
     found = lint([the_policy(a_policy(source=f"  source: {source}\n"))])
 
-    assert f"source.{kind} is valid, but" in "".join(finding.message for finding in found)
+    assert ("source.pods is valid, but" in "".join(one.message for one in found)) is named
 
 
 def test_a_policy_of_defaults_breaks_no_rule():

@@ -361,6 +361,15 @@ def test_a_missing_key_is_asked_for_at_the_section_that_lacks_it(text, where, me
             "source.static: an address stands twice in urls",
             "each one is a replica",
         ),
+        *(
+            (
+                a_policy(source=f"  source: {{prometheus: {{url: http://p, {there}: f}}}}\n"),
+                "f",
+                f"source.prometheus: {there} without {lacks}",
+                "give both, or neither",
+            )
+            for there, lacks in (("certFile", "keyFile"), ("keyFile", "certFile"))
+        ),
         (
             a_policy(source="  source: {}\n"),
             "source",

@@ -142,7 +142,29 @@ async def test_recorded_dumps_are_read_and_do_not_grow_stale(sources: LocalSourc
     assert replica.value(Metric.REQUESTS_WAITING) == 5
 
 
-@pytest.mark.parametrize("source", [{"pods": {}}, {"prometheus": {"url": "http://prometheus"}}])
-def test_a_source_that_is_not_built_yet_is_refused_by_name(source: dict[str, object]):
-    with pytest.raises(SourceError, match=r"policy inference/chat: .*source\.static"):
+def test_a_source_that_is_not_built_yet_is_refused_by_name():
+    with pytest.raises(SourceError, match=r"policy inference/chat: .*pods are not read yet"):
+        LocalSources(None, FakeClock()).open(a_policy({"pods": {}}))  # type: ignore[arg-type]
+
+
+async def test_a_prometheus_is_asked_as_the_policy_says(sources: LocalSources):
+    """It is not there, and the fleet says so in place of its replicas."""
+    fleet = sources.open(a_policy({"prometheus": {"url": "http://u:secret@127.0.0.1:1/x"}}))
+
+    (replica,) = (await fleet.snapshot(T0)).replicas
+    await fleet.close()
+
+    assert isinstance(replica.sample, Gap)
+    assert replica.sample.cause is Cause.UNREACHABLE
+    assert replica.sample.detail.startswith("prometheus http://127.0.0.1:1/x: no connection")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"labels": {"app.kubernetes.io/name": "x"}}, {"replicaLabel": "pod-name"}]
+)
+def test_what_cannot_be_a_label_is_refused(wrong: dict[str, object]):
+    """It would change the question."""
+    source = {"prometheus": {"url": "http://prometheus", **wrong}}
+
+    with pytest.raises(SourceError, match=r"in source\.prometheus is no label"):
         LocalSources(None, FakeClock()).open(a_policy(source))  # type: ignore[arg-type]

@@ -25,13 +25,12 @@ CURVE_NOT_DRAWN: Final = Code(
 
 
 def _source_not_read(placed: PlacedPolicy) -> Iterator[Finding]:
-    source = placed.policy.spec.source
-    if source.static is None:
-        kind = "pods" if source.pods is not None else "prometheus"
+    if placed.policy.spec.source.pods is not None:
         yield placed.finding(
-            f"source.{kind}",
+            "source.pods",
             SOURCE_NOT_READ,
-            message=f"source.{kind} is valid, but serve of this release reads source.static only",
+            message="source.pods is valid, but serve of this release reads source.static and "
+            "source.prometheus only",
         )
 
 
