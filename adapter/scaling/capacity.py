@@ -8,8 +8,7 @@ from statistics import median
 from typing import Final
 
 from adapter.fleet.metrics import Metric
-from adapter.fleet.rates import first_tokens, seconds_between
-from adapter.fleet.snapshot import Replica
+from adapter.fleet.rates import Between
 from adapter.fleet.units import Seconds
 from adapter.scaling.signals.ttft import TtftSection
 from adapter.scaling.view import View
@@ -54,7 +53,9 @@ def learned_in_flight(
     in time; Azure code 99.6 % for 94.0 % in time, with 262 paid hours for 224.
     """
     even = [replica for replica, work in view.heard if work.waiting <= view.skew_limit]
-    lessons = [lesson for r in even if (lesson := _lesson(r, ttft)) is not None]
+    lessons = [
+        lesson for r in even if (lesson := _lesson(view.passed.get(r.uid), ttft)) is not None
+    ]
     target = view.target if known is None else known
     late = [lesson for lesson in lessons if lesson.says is _Says.LATE]
     queued = [lesson for lesson in lessons if lesson.says is _Says.QUEUED]
@@ -88,20 +89,19 @@ class _Lesson:
     seconds: float
 
 
-def _lesson(replica: Replica, ttft: TtftSection | None) -> _Lesson | None:
-    """Return what the last two readings of ``replica`` teach, or None.
+def _lesson(between: Between | None, ttft: TtftSection | None) -> _Lesson | None:
+    """Return what the last two readings of a replica teach, or None.
 
     At a queue the larger of the two counts of running requests: the batch was full for a moment
     at least. What is carried is the smaller: a burst of a moment proves nothing.
     """
-    reading, before = replica.reading, replica.previous
-    if reading is None or before is None or seconds_between(reading, before) <= 0:
+    if between is None or between.seconds <= 0:
         return None
-    seconds = seconds_between(reading, before)
+    reading, before, seconds = between.now, between.before, between.seconds
     queue = min(r.values.get(Metric.REQUESTS_WAITING, 0.0) for r in (reading, before))
     ran = [r.values.get(Metric.REQUESTS_RUNNING, 0.0) for r in (reading, before)]
     full = queue > 0 and max(ran) > 0
-    seen = first_tokens(reading, before)
+    seen = between.first_tokens
     slow = None if seen is None or ttft is None else seen.quantile(ttft.quantile)
     if slow is None or ttft is None:
         return _Lesson(_Says.QUEUED, max(ran), seconds) if full else None

@@ -1,25 +1,28 @@
 """The first tokens that a fleet produced between two scrapes, by bucket layout."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from adapter.fleet.histogram import Histogram
-from adapter.fleet.rates import first_tokens
+from adapter.fleet.rates import Between
 from adapter.fleet.snapshot import Replica
 from adapter.fleet.units import Timestamp
 from adapter.scaling.state import TtftPoint
 
 
-def ttft_points(serving: Sequence[Replica], at: Timestamp) -> tuple[TtftPoint, ...]:
+def ttft_points(
+    serving: Sequence[Replica], at: Timestamp, *, passed: Mapping[str, Between]
+) -> tuple[TtftPoint, ...]:
     """Return one point per bucket layout; none for a layout without an observation.
+
+    ``passed`` is by UID what happened between the replicas' last two readings.
 
     ``serving`` leaves out the warming replicas: a first request that compiles is no load.
     """
     by_layout: dict[tuple[float, ...], list[Histogram]] = {}
     for replica in serving:
-        if replica.reading is None or replica.previous is None:
-            continue
-        seen = first_tokens(replica.reading, replica.previous)
+        between = passed.get(replica.uid)
+        seen = None if between is None else between.first_tokens
         if seen is not None and seen.count > 0:
             by_layout.setdefault(seen.bounds, []).append(seen)
     return tuple(

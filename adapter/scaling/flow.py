@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapter.fleet.metrics import Metric
-from adapter.fleet.rates import increase, seconds_between
-from adapter.fleet.reading import Reading
+from adapter.fleet.rates import Between
 from adapter.fleet.snapshot import Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.state import RatePoint
@@ -39,24 +38,29 @@ class Flow:
 
 
 def rate_point(
-    replicas: Sequence[Replica], works: Mapping[str, Work | Silence], at: Timestamp
+    replicas: Sequence[Replica],
+    works: Mapping[str, Work | Silence],
+    at: Timestamp,
+    *,
+    passed: Mapping[str, Between],
 ) -> RatePoint | None:
     """Return what came and went between the replicas' last two readings.
 
-    None when no serving replica tells: counters not exported, first reading, ranks that changed.
+    ``passed`` is by UID what happened between them. None when no serving replica tells: counters
+    not exported, first reading, ranks that changed.
     Arrivals are what finished plus the growth of what is in flight; the load of stalled and
     draining replicas arrives like any other, but what a replica can do is read from serving ones.
     """
-    passed = [(r, change) for r in replicas if (change := _change(r, works[r.uid]))]
-    finishing = [change for replica, change in passed if replica.phase is Phase.SERVING]
+    changes = [(r, c) for r in replicas if (c := _change(passed.get(r.uid), works[r.uid]))]
+    finishing = [change for replica, change in changes if replica.phase is Phase.SERVING]
     if not finishing:
         return None
-    taking = [c for r, c in passed if r.phase in (Phase.SERVING, Phase.WARMING)]
+    taking = [c for r, c in changes if r.phase in (Phase.SERVING, Phase.WARMING)]
     seconds = sum(change.seconds for change in finishing) / len(finishing)
     return RatePoint(
         at=at,
         seconds=seconds,
-        arrived_requests=seconds * max(0.0, sum(c.arrived / c.seconds for _, c in passed)),
+        arrived_requests=seconds * max(0.0, sum(c.arrived / c.seconds for _, c in changes)),
         finished_requests=seconds * sum(c.finished / c.seconds for c in finishing),
         serving=len(finishing),
         queued=any(change.work.waiting > 0 for change in finishing),
@@ -125,34 +129,33 @@ class _Change:
     work: Work
 
 
-def _change(replica: Replica, work: Work | Silence) -> _Change | None:
-    reading, before = replica.reading, replica.previous
-    if reading is None or before is None or not isinstance(work, Work):
+def _change(between: Between | None, work: Work | Silence) -> _Change | None:
+    if between is None or between.seconds <= 0 or not isinstance(work, Work):
         return None
-    seconds = seconds_between(reading, before)
-    finished = increase(reading, before, Metric.REQUESTS_FINISHED)
-    if seconds <= 0 or finished is None:
+    finished = between.increase(Metric.REQUESTS_FINISHED)
+    if finished is None:
         return None
-    gauges = (Metric.REQUESTS_RUNNING, Metric.REQUESTS_WAITING)
-    growth = sum(reading.values.get(m, 0.0) - before.values.get(m, 0.0) for m in gauges)
-    refused = increase(reading, before, Metric.REQUESTS_REJECTED) or 0.0
-    waiting = Metric.REQUESTS_WAITING
+    queued = _growth(between, Metric.REQUESTS_WAITING)
     return _Change(
-        seconds=seconds,
+        seconds=between.seconds,
         finished=finished,
-        arrived=finished + growth,
-        refused=refused,
-        prompt_tokens=_computed(reading, before),
-        output_tokens=increase(reading, before, Metric.GENERATION_TOKENS),
-        queue_growth=reading.values.get(waiting, 0.0) - before.values.get(waiting, 0.0),
+        arrived=finished + queued + _growth(between, Metric.REQUESTS_RUNNING),
+        refused=between.increase(Metric.REQUESTS_REJECTED) or 0.0,
+        prompt_tokens=_computed(between),
+        output_tokens=between.increase(Metric.GENERATION_TOKENS),
+        queue_growth=queued,
         work=work,
     )
 
 
-def _computed(reading: Reading, before: Reading) -> float | None:
+def _growth(between: Between, gauge: Metric) -> float:
+    return between.now.values.get(gauge, 0.0) - between.before.values.get(gauge, 0.0)
+
+
+def _computed(between: Between) -> float | None:
     """Return the prompt tokens that were computed: those from the prefix cache cost nothing."""
-    prompts = increase(reading, before, Metric.PROMPT_TOKENS)
-    cached = increase(reading, before, Metric.CACHED_PROMPT_TOKENS) or 0.0
+    prompts = between.increase(Metric.PROMPT_TOKENS)
+    cached = between.increase(Metric.CACHED_PROMPT_TOKENS) or 0.0
     return None if prompts is None else max(0.0, prompts - cached)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Final
 
+from adapter.fleet.rates import Between, between
 from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.first_tokens import ttft_points
@@ -71,6 +72,9 @@ class View:
     answers: bool
     """False when no replica that could tell the demand says anything."""
 
+    passed: Mapping[str, Between]
+    """By UID, what happened between the last two readings; the first reading has no past."""
+
     rates: tuple[RatePoint, ...]
     """Requests that came and went, of the last ticks and of this one."""
 
@@ -125,7 +129,8 @@ def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -
     serving = fleet.phase(Phase.SERVING)
     lost = fleet.phase(Phase.STALLED, Phase.ISOLATED)
     before = recent(state.rates, fleet.at)
-    point = rate_point(fleet.replicas, judged.works, fleet.at)
+    passed = _passed(fleet)
+    point = rate_point(fleet.replicas, judged.works, fleet.at, passed=passed)
     rates = before if point is None else (*before, point)
     works = calmed(judged.works, rates)
     heard = tuple((r, w) for r in serving if isinstance(w := works[r.uid], Work))
@@ -148,14 +153,23 @@ def look(judged: Judged, state: ScalingState, *, lead: Seconds, target: float) -
         stuck=judged.stuck,
         draining=len(fleet.phase(Phase.DRAINING)),
         answers=bool(heard) or any(isinstance(works[r.uid], Work) for r in lost),
+        passed=passed,
         rates=rates,
         flow=flow_of(before, point),
         offered=offered_of(rates, state.carried),
         carried=state.carried,
         turned_away=turned_away(rates),
-        first_tokens=(*state.ttft, *ttft_points(serving, fleet.at)),
+        first_tokens=(*state.ttft, *ttft_points(serving, fleet.at, passed=passed)),
         queued_lately=any(p.queued for p in before) or any(queue > 0 for queue in queues),
     )
+
+
+def _passed(fleet: FleetSnapshot) -> Mapping[str, Between]:
+    return {
+        replica.uid: between(replica.reading, replica.previous)
+        for replica in fleet.replicas
+        if replica.reading is not None and replica.previous is not None
+    }
 
 
 def skew_limit(queues: Sequence[float]) -> float:

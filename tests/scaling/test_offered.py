@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from adapter.fleet.metrics import Metric
+from adapter.fleet.rates import between
 from adapter.fleet.snapshot import Phase
 from adapter.fleet.units import Timestamp
 from adapter.scaling.flow import rate_point
@@ -125,7 +126,12 @@ def read(phase: Phase = Phase.SERVING, *, cached: float | None = 300.0, tokens: 
 
 def seen(*replicas) -> RatePoint:  # type: ignore[no-untyped-def]
     judged = judge(a_fleet(*replicas), {})
-    found = rate_point(judged.fleet.replicas, judged.works, T0)
+    passed = {
+        one.uid: between(one.reading, one.previous)
+        for one in judged.fleet.replicas
+        if one.reading is not None and one.previous is not None
+    }
+    found = rate_point(judged.fleet.replicas, judged.works, T0, passed=passed)
     assert found is not None
     return found
 

@@ -1,13 +1,15 @@
 """The TTFT signal: the quantile one lead time ahead, where there is load; it only raises."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from adapter.fleet.metrics import Metric
+from adapter.fleet.rates import Between, between
 from adapter.fleet.reading import Reading
-from adapter.fleet.snapshot import FleetSnapshot, Phase
+from adapter.fleet.snapshot import FleetSnapshot, Phase, Replica
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.scaling.demand import Demand
 from adapter.scaling.first_tokens import ttft_points
@@ -127,6 +129,14 @@ def test_what_is_over_is_over() -> None:
     assert demand.because == "p50 0.25 s, 0.25 s in 60 s: within 2 s"
 
 
+def passed(replicas: Sequence[Replica]) -> dict[str, Between]:
+    return {
+        one.uid: between(one.reading, one.previous)
+        for one in replicas
+        if one.reading is not None and one.previous is not None
+    }
+
+
 def a_flow(*, arriving: float) -> tuple[RatePoint, ...]:
     """Return a minute of queueing at four replicas that finish ten requests a second each."""
     return tuple(
@@ -207,7 +217,7 @@ def test_first_tokens_are_the_difference_of_two_scrapes() -> None:
     now = a_reading(ttft=a_histogram([0.1] * 90 + [3.0] * 10))
     fleet = a_fleet(*(a_replica(uid, sample=now, previous=before) for uid in "ab"))
 
-    points = ttft_points(fleet.replicas, fleet.at)
+    points = ttft_points(fleet.replicas, fleet.at, passed=passed(fleet.replicas))
 
     assert points == (
         TtftPoint(T0, BOUNDS, (0.0, 0.0, 0.0, 20.0, 20.0, 20.0), pytest.approx(60.0), 2),
@@ -219,7 +229,9 @@ def test_a_tick_without_a_first_token_leaves_no_point() -> None:
     first = a_replica("b", sample=told(4, at=T0))
     reset = a_replica("c", sample=told(2, at=T0), previous=told(4, at=T0 - 5))
 
-    assert ttft_points((same, first, reset, *silent(1)), T0) == ()
+    fleet = (same, first, reset, *silent(1))
+
+    assert ttft_points(fleet, T0, passed=passed(fleet)) == ()
 
 
 def test_two_layouts_in_one_fleet_are_two_points() -> None:
@@ -230,7 +242,7 @@ def test_two_layouts_in_one_fleet_are_two_points() -> None:
         previous=told(1, at=T0 - 5, bounds=(1.0, 5.0)),
     )
 
-    points = ttft_points((old, new), T0)
+    points = ttft_points((old, new), T0, passed=passed((old, new)))
 
     assert [(point.bounds, point.counts[-1]) for point in points] == [
         (BOUNDS, 3.0),

@@ -5,7 +5,6 @@ from typing import Final
 from pydantic import Field
 
 from adapter.fleet.metrics import Metric
-from adapter.fleet.rates import increase
 from adapter.scaling.demand import Demand
 from adapter.scaling.section import Section
 from adapter.scaling.view import View
@@ -58,11 +57,5 @@ class KvCacheSection(Section):
 
 def _preempted(view: View) -> float:
     """Return the preemptions between the last two readings, over the replicas that tell."""
-    total = 0.0
-    for replica in view.serving:
-        reading, before = replica.reading, replica.previous
-        if reading is None or before is None:
-            continue
-        if reading.values.get(Metric.PREEMPTIONS) != before.values.get(Metric.PREEMPTIONS):
-            total += increase(reading, before, Metric.PREEMPTIONS) or 0.0
-    return total
+    told = (view.passed.get(replica.uid) for replica in view.serving)
+    return sum(one.increase(Metric.PREEMPTIONS) or 0.0 for one in told if one is not None)
