@@ -85,6 +85,12 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         help="who may call the external scaler: the CA of KEDA's certificate; default: anybody",
     )
     parser.add_argument(
+        "--api-keys",
+        type=Path,
+        metavar="FILE",
+        help="who may read /api/v1, for KEDA's metrics-api: one NAME:SECRET a line",
+    )
+    parser.add_argument(
         "--insecure-http", action="store_true", help="no TLS, no authentication; loopback only"
     )
     parser.add_argument(
@@ -147,6 +153,7 @@ async def _serve(options: argparse.Namespace) -> int:
             return FOUND
         async with listening(options, board, clock=clock, meters=meters) as places:
             work = [supervisor.run(), *(tls.follow(clock, meters) for tls in places.tls)]
+            work += [keys.follow(clock) for keys in places.keys]
             return await _until_told(told, work, board, places)
 
 

@@ -10,15 +10,20 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from adapter.controller.board import Board
+from adapter.controller.board import Board, PolicyKey
 from adapter.controller.errors import NoDecisionYetError, NotServedError
 from adapter.controller.ports import Clock
 from adapter.fleet.units import Seconds
-from adapter.serving import telemetry
+from adapter.serving import metrics_api, telemetry
 from adapter.serving.external_metrics import GROUP, VERSION
 from adapter.serving.external_metrics import discovery as documents
 from adapter.serving.external_metrics.accept import accepts_aggregated, check_accepts_json
-from adapter.serving.external_metrics.authn import RequestHeader, User, common_name
+from adapter.serving.external_metrics.authn import (
+    ANONYMOUS,
+    RequestHeader,
+    User,
+    common_name,
+)
 from adapter.serving.external_metrics.authz import Attributes, Gate
 from adapter.serving.external_metrics.metric import metric_value_list
 from adapter.serving.external_metrics.status import (
@@ -30,6 +35,8 @@ from adapter.serving.external_metrics.status import (
     not_found,
     watch_not_supported,
 )
+from adapter.serving.metrics_api.document import policy_document
+from adapter.serving.metrics_api.keys import HEADER, PARAMETER, ApiKeys
 from adapter.serving.probes import Health, Probes
 from adapter.serving.telemetry import Meters
 
@@ -43,10 +50,15 @@ _NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 class Access:
     """How a caller is identified and judged; without it everything is open (loopback only)."""
 
-    request_header: RequestHeader
+    request_header: RequestHeader | None
+    """How the front proxy speaks for others; None: nobody does, whatever their certificate."""
+
     gate: Gate
     trusts: Callable[[ssl.SSLObject], bool]
     """Whether a connection was made under the CA that is trusted now."""
+
+    keys: ApiKeys | None = None
+    """Who may read the policies' documents without an API server in between."""
 
 
 def create_app(
@@ -65,6 +77,7 @@ def create_app(
     router.add_get("/openapi/v2", _constant(documents.OPENAPI_V2))
     router.add_get("/openapi/v3", _constant(documents.OPENAPI_V3))
     router.add_get(METRIC, _metric(board, clock))
+    router.add_get(metrics_api.PATH, _document(board, clock))
     router.add_get("/healthz", _probe(lambda: Health(good=True, text="ok")))
     router.add_get("/livez", _probe(probes.live))
     router.add_get("/readyz", _probe(probes.ready))
@@ -130,10 +143,37 @@ async def _admit(request: web.Request, access: Access) -> None:
     """Let the request through, or raise what it is refused with."""
     transport = request.transport
     certificate = transport.get_extra_info("peercert") if transport is not None else None
-    user = access.request_header.identify(request.headers, common_name(certificate))
+    name = common_name(certificate)
+    if _template(request) == metrics_api.PATH and _knocks(request, access, name):
+        return
+    proxy = access.request_header
+    user = ANONYMOUS if proxy is None else proxy.identify(request.headers, name)
     asked = _attributes(request, user)
     if not await access.gate.allows(asked):
         raise StatusError(_forbidden(asked))
+
+
+def _knocks(request: web.Request, access: Access, certified: str | None) -> bool:
+    """Return whether the request may read a policy's document on its own account.
+
+    A certificate is enough where there is no front proxy: its CA is then the readers' own.
+    """
+    if access.request_header is None and certified is not None:
+        return True
+    if access.keys is None:
+        return False
+    admitted = access.keys.admit(request.headers, request.query)
+    if admitted:
+        return True
+    if admitted is None and certified is not None:
+        return False
+    raise StatusError(
+        Status(
+            401,
+            f"{'no' if admitted is None else 'not a'} valid API key; show one of --api-keys: "
+            f"header {HEADER}, query {PARAMETER}, bearer, or basic",
+        )
+    )
 
 
 def _attributes(request: web.Request, user: User) -> Attributes:
@@ -208,6 +248,20 @@ def _metric(board: Board, clock: Clock) -> Callable[[web.Request], Awaitable[web
         )
         body = json.dumps(value, separators=(",", ":")).encode()
         return web.Response(body=body, content_type=documents.JSON)
+
+    return handler
+
+
+def _document(board: Board, clock: Clock) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handler(request: web.Request) -> web.Response:
+        check_accepts_json(_accept(request))
+        key = PolicyKey(request.match_info["namespace"], request.match_info["policy"])
+        body = json.dumps(policy_document(board, key, clock.now()), separators=(",", ":")).encode()
+        return web.Response(
+            body=body,
+            content_type=documents.JSON,
+            headers={"Cache-Control": "no-store", **_NOSNIFF},
+        )
 
     return handler
 

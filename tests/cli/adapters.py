@@ -193,13 +193,17 @@ class Adapter:
 
 @asynccontextmanager
 async def adapter(
-    policies: Path, *options: str, ready: bool = True, pki: Pki | None = None
+    policies: Path,
+    *options: str,
+    ready: bool = True,
+    pki: Pki | None = None,
+    front_proxy: bool = True,
 ) -> AsyncIterator[Adapter]:
     """Start ``leadtime serve`` over a directory on a free port; kill it at the end if it runs.
 
-    With ``pki`` it serves TLS to the front proxy, without it plain HTTP to everybody.
+    With ``pki`` it serves TLS, and with ``front_proxy`` to that; without plain HTTP to everybody.
     """
-    security = _tls_options(pki) if pki else ["--insecure-http"]
+    security = _tls_options(pki, front_proxy=front_proxy) if pki else ["--insecure-http"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "adapter", "serve", "--port", "0", *security),
         *("--policies", str(policies), *options),
@@ -221,12 +225,12 @@ async def adapter(
             await running.ends()
 
 
-def _tls_options(pki: Pki) -> list[str]:
+def _tls_options(pki: Pki, *, front_proxy: bool) -> list[str]:
     files = pki.files
     pairs = (
         ("--host", "127.0.0.1"),
         ("--tls-cert", files.certificate),
         ("--tls-key", files.key),
-        ("--requestheader-ca", files.client_ca),
+        *([("--requestheader-ca", files.client_ca)] if front_proxy else []),
     )
     return [str(word) for pair in pairs for word in pair]

@@ -1,5 +1,6 @@
 """``leadtime serve --keda-port``: the same process, the same board, another door."""
 
+import json
 import re
 import signal
 from pathlib import Path
@@ -105,10 +106,32 @@ async def test_behind_tls_keda_needs_its_own_certificate_and_not_the_front_proxy
     assert refused is grpc.StatusCode.UNAVAILABLE
 
 
+async def test_keda_alone_reads_over_http_with_a_key(policies: Path, tmp_path: Path):
+    """No front proxy and no APIService: what is left open is what KEDA needs."""
+    pki, secret = Pki(tmp_path), "0123456789abcdef"
+    (tmp_path / "keys").write_text(f"keda:{secret}\n")
+    path = "/api/v1/namespaces/inference/policies/chat"
+    async with an_engine(running=40) as engine:
+        (policies / "chat.yaml").write_text(policy_of(engine))
+        options = ["--api-keys", str(tmp_path / "keys")]
+        async with adapter(policies, *options, pki=pki, front_proxy=False) as running:
+            read, text = await running.get(f"{path}?api_key={secret}")
+            without, _ = await running.get(path)
+            metric, _ = await running.metric()
+
+    assert (read, json.loads(text)["value"]) == (200, 5)
+    assert (without, metric) == (401, 403)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--keda-client-ca", "c"], "who may call the external scaler: give --keda-port too"),
+        (
+            ["--keda-client-ca", "c", "--requestheader-ca", "a"],
+            "and HTTP obeys --requestheader-ca: give --keda-port, or leave one of the two out",
+        ),
+        (["--insecure-http", "--api-keys", "k"], "--keda-client-ca and --api-keys: drop one"),
+        (["--tls-cert", "c", "--tls-key", "k", "--api-keys", "k"], "/nowhere: no such directory"),
         (["--keda-port", "6443"], "--keda-port 6443 is --port already: HTTP and gRPC need one"),
         (
             ["--insecure-http", "--keda-port", "1", "--keda-client-ca", "c"],

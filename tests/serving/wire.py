@@ -14,6 +14,7 @@ from adapter.controller.board import Board
 from adapter.serving.app import Access, create_app
 from adapter.serving.external_metrics.authn import RequestHeader
 from adapter.serving.external_metrics.authz import AllowListAuthorizer, Authorizer, Gate
+from adapter.serving.metrics_api.keys import ApiKeys
 from adapter.serving.pki import Authority, Pair
 from adapter.serving.server import Address, serve
 from adapter.serving.telemetry import Meters
@@ -32,6 +33,8 @@ AS_HPA = [
     ("X-Remote-Group", "system:serviceaccounts"),
     ("X-Remote-Group", "system:authenticated"),
 ]
+
+_FRONT_PROXY = RequestHeader()
 
 REFUSED_HANDSHAKE = (aiohttp.ClientError, OSError)
 """TLS 1.3 tells a client after its handshake, so the refusal may look like a hang-up."""
@@ -147,17 +150,19 @@ async def secure_server(
     pki: Pki,
     *,
     authorizer: Authorizer | None = None,
-    request_header: RequestHeader | None = None,
+    request_header: RequestHeader | None = _FRONT_PROXY,
     files: TlsFiles | None = None,
+    keys: ApiKeys | None = None,
 ) -> AsyncIterator[Wire]:
     """Serve TLS to those whom the front proxy vouches for."""
     clock = FakeClock()
     meters = Meters(board, clock=clock)
     tls = ServerTls(files or pki.files)
     access = Access(
-        request_header or RequestHeader(),
+        request_header,
         Gate(authorizer or AllowListAuthorizer(), clock=clock),
         tls.trusts,
+        keys,
     )
     application = create_app(board, clock=clock, meters=meters, access=access)
     async with serve(application, host="127.0.0.1", port=0, tls=tls) as address:
