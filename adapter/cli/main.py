@@ -21,6 +21,7 @@ VERBS: Final = (
     "doctor",
     "fit-engine",
     "backtest",
+    "whatif",
     "bench",
     "version",
 )
