@@ -16,6 +16,7 @@ WINDOW: Final = Seconds(600.0)
 """The worst window of this length is reported beside the whole: an outage must not average out."""
 
 _DAY: Final = 86_400.0
+_GRAIN: Final = 1e-3
 _HOUR: Final = 3600.0
 
 _FINENESS: Final = 100.0
@@ -142,8 +143,11 @@ class Scorer:
         self._lost += self._miss(at, count)
 
     def leave(self, at: Timestamp, count: int) -> None:
-        """Count ``count`` requests as unfinished at the end, ``at``."""
-        self._unfinished += self._miss(at, count)
+        """Count ``count`` requests as unfinished at the end, ``at``: in the last window.
+
+        In a window of their own, which begins there, they would be its worst by construction.
+        """
+        self._unfinished += self._miss(Timestamp(max(self._begin, at - _GRAIN)), count)
 
     def score(self, *, paid: Seconds, starts: int, seconds: Seconds) -> Score:
         """Return what came of it; all three since scoring began."""

@@ -146,3 +146,14 @@ def test_a_request_without_a_first_token_is_not_taken_as_finished():
     scorer.finish([a_request(0, ttft=None)])
 
     assert scored(scorer).requests == 0
+
+
+def test_what_is_unfinished_at_the_end_is_a_miss_of_the_last_window():
+    """A run that ends with a window: one good request, and one that is still in the engine."""
+    scorer = a_scorer()
+    scorer.finish([a_request(1, ttft=0.1)])
+
+    scorer.leave(Timestamp(T0 + 600), 1)
+
+    score = scored(scorer, seconds=600.0)
+    assert (score.requests, score.worst_window, len(score.windows)) == (2, 0.5, 1)
