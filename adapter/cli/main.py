@@ -17,11 +17,13 @@ VERBS: Final = (
     "plan",
     "verify",
     "probe",
+    "generate",
     "schema",
     "doctor",
     "fit-engine",
     "backtest",
     "whatif",
+    "diff",
     "bench",
     "version",
 )
