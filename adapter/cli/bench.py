@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 FINE, FOUND, UNUSABLE = 0, 1, 2
 
-PARTS: Final = ("parse", "decide", "simulate", "scrape", "reads")
+PARTS: Final = ("parse", "decide", "simulate", "scrape", "reads", "keda")
 
 ASKED: Final = ("growth",)
 """Measured only when named: this needs the public traces."""
 
 _EPILOG: Final = """\
 examples:
-  leadtime bench                                    every part; about a minute and a half
+  leadtime bench                                    every part; about two minutes
   leadtime bench parse --exposition dump.prom       your engine's text beside the made-up one
   leadtime bench scrape reads --seconds 60 -o json  longer, for scripts
   leadtime bench scaling --quick --results cells    our policy against others; again to resume
@@ -34,6 +34,7 @@ parts:
   simulate  requests a second that one simulated engine answers, on one core
   scrape    CPU and memory of `leadtime serve` over 1,000 engines of 50 kB, every 5 s
   reads     the metric endpoint: reads per second, and percentiles, plain and over TLS
+  keda      the external scaler under 1,500 ScaledObjects' calls every 15 s: CPU and percentiles
   growth    only when named: forecasts of growth on the public traces, what they cost and cover
   scaling   by itself only, never by default: replica-hours and SLO of our policy and its rivals
             in a simulation; the whole matrix takes days, --quick some minutes
@@ -62,7 +63,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         type=_seconds,
         default=20.0,
         metavar="N",
-        help="for scrape and reads each (20)",
+        help="for scrape, reads and keda each (20)",
     )
     parser.add_argument(
         "--exposition",
@@ -114,7 +115,7 @@ def _scaling(arguments: argparse.Namespace) -> int:
 
 def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Part]":
     """Return what measures each part."""
-    from adapter.cli.benchmarks import decide, growth, parse, reads, scrape, simulate
+    from adapter.cli.benchmarks import decide, growth, keda, parse, reads, scrape, simulate
 
     return {
         "parse": lambda: parse.measure(recorded),
@@ -122,6 +123,7 @@ def _parts(recorded: Mapping[str, bytes], *, seconds: float) -> "Mapping[str, Pa
         "simulate": simulate.measure,
         "scrape": lambda: scrape.measure(seconds=seconds),
         "reads": lambda: reads.measure(seconds=seconds),
+        "keda": lambda: keda.measure(seconds=seconds),
         "growth": growth.measure,
     }
 

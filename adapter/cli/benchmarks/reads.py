@@ -42,7 +42,7 @@ def measure(*, seconds: float = 20.0) -> tuple[Figure, ...]:
     """
     with tempfile.TemporaryDirectory() as place, engines(["llama-70b"]) as addresses:
         directory = Path(place)
-        _write_policy(directory, addresses)
+        write_policy(directory, addresses)
         ways = (_Way("http", ("--insecure-http",)), _secured(directory))
         return tuple(
             figure
@@ -51,7 +51,8 @@ def measure(*, seconds: float = 20.0) -> tuple[Figure, ...]:
         )
 
 
-def _write_policy(directory: Path, addresses: Sequence[str]) -> None:
+def write_policy(directory: Path, addresses: Sequence[str]) -> None:
+    """Write the policy ``bench`` over the first of ``addresses``."""
     (directory / "bench.yaml").write_text(
         "apiVersion: leadtime.dev/v1alpha1\n"
         "kind: ScalingPolicy\n"
