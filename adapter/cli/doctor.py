@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.cli import prometheus_doctor
+
 if TYPE_CHECKING:
     from adapter.fleet.reading import Gap, Reading
 
@@ -19,6 +21,7 @@ examples:
   leadtime doctor --engine-metrics http://10.0.3.7:8000/metrics
   leadtime doctor --engine-metrics dump.prom --engine triton --model llama -o json
   kubectl exec POD -- curl -s localhost:8000/metrics | leadtime doctor --engine-metrics -
+  leadtime doctor --prometheus http://prometheus:9090 --label namespace=inference
 
 exit codes:
   0 everything that this engine exports was read   1 no reading, a reading with faults, or
@@ -37,12 +40,15 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--engine-metrics", required=True, metavar="URL|FILE|-", help="- reads standard input"
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--engine-metrics", metavar="URL|FILE|-", help="- reads standard input")
+    what.add_argument(
+        "--prometheus", metavar="URL", help="the fleet that a policy over it would find"
     )
     parser.add_argument("--engine", default="auto", help="vllm, sglang, triton, …; default: auto")
     parser.add_argument("--model", help="the model as the engine names it, if it serves several")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    prometheus_doctor.add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     if engine not in known:
         print(f"leadtime doctor: no engine {engine!r}; one of {', '.join(known)}", file=sys.stderr)
         return UNUSABLE
+    if place is None:
+        return prometheus_doctor.run(arguments)
     try:
         body = _body(place)
     except OSError as error:

@@ -1,6 +1,5 @@
 """Opens the source that a policy asks for; what this build cannot read, it says."""
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from adapter.sources.directory import RecordedTargets
 from adapter.sources.live import PROMPT, LiveFleet
 from adapter.sources.prometheus import PrometheusFleet, Question
 from adapter.sources.prometheus_api import Access, PrometheusApi
+from adapter.sources.prometheus_series import check_labels
 from adapter.sources.scrape import Scraper
 from adapter.sources.sharing import SharedScrapes
 from adapter.sources.static import StaticTargets
@@ -28,9 +28,6 @@ SHORTEST_STALENESS: Final = Seconds(5.0)
 """A reading may be at least this old: with intervals of a second, one hiccup is no gap."""
 
 NEVER: Final = Seconds(float("inf"))
-
-
-_LABEL: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class LocalSources:
@@ -71,12 +68,11 @@ class LocalSources:
 
     def _asked(self, policy: Policy, source: PrometheusSource) -> PrometheusFleet:
         """Return the fleet that a Prometheus tells of."""
-        for label in (*source.labels, *filter(None, [source.replica_label])):
-            if not _LABEL.fullmatch(label):
-                raise SourceError(
-                    f"policy {policy.metadata.namespace}/{policy.metadata.name}: {label!r} in "
-                    f"source.prometheus is no label: letters, digits and _, no digit first"
-                )
+        try:
+            check_labels(source)
+        except ValueError as error:
+            name = f"{policy.metadata.namespace}/{policy.metadata.name}"
+            raise SourceError(f"policy {name}: {error}") from error
         spec = policy.spec
         question = Question(
             spec.engine.value, source.interval, dict(source.labels), source.replica_label

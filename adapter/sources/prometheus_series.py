@@ -5,6 +5,7 @@ are what the target's ``up`` carries, so what is left over is the engine's: with
 scrape is written again, and read by the one reader there is.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 from adapter.fleet.engines import ENGINES
 from adapter.fleet.read import AUTO
 from adapter.fleet.units import Timestamp
+from adapter.policy.document import PrometheusSource
 from adapter.sources.prometheus_api import Series
 
 UP: Final = "up"
@@ -78,6 +80,22 @@ def selector(names: Sequence[str], labels: Mapping[str, str]) -> str:
 def up_selector(labels: Mapping[str, str]) -> str:
     """Return the PromQL that selects the ``up`` of the targets with ``labels``."""
     return f"{UP}{{{','.join(_matchers(labels))}}}"
+
+
+def check_labels(source: PrometheusSource) -> None:
+    """Refuse what cannot be a label: it would change the question.
+
+    Raises:
+        ValueError: names the first.
+    """
+    for label in (*source.labels, *filter(None, [source.replica_label])):
+        if not _LABEL.fullmatch(label):
+            raise ValueError(
+                f"{label!r} in source.prometheus is no label: letters, digits and _, no digit first"
+            )
+
+
+_LABEL: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 def _matchers(labels: Mapping[str, str]) -> list[str]:
