@@ -27,6 +27,7 @@ examples:
   leadtime backtest chat.yaml --trace mix.jsonl --preset fitted.yaml -o csv --gpus-per-replica 4
   leadtime backtest chat.yaml --trace office-week --fail-under 0.99  in CI: 1 when it is missed
   leadtime backtest chat.yaml --recording rec/inference/chat.jsonl   would it decide the same?
+  leadtime backtest chat.yaml --prometheus http://prometheus:9090 --since 7d   your own week
 
 traces: a FILE with single requests (timestamp_s, input_tokens, output_tokens; Azure's, BurstGPT's
   and Mooncake's own columns), with a rate in each row (the digitised Azure weeks, ServeGen), or
@@ -69,6 +70,17 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="of `leadtime serve --record`: decided once more, and compared byte for byte",
+    )
+    what.add_argument(
+        "--prometheus",
+        metavar="URL",
+        help="what it remembers of the policy's fleet, by source.prometheus or --label",
+    )
+    group.add_argument(
+        "--since", type=_span, default=7 * 86_400.0, metavar="TIME", help="so far back (7d)"
+    )
+    group.add_argument(
+        "--label", action="append", default=[], metavar="K=V", help="of the fleet's series there"
     )
     group.add_argument(
         "--format", choices=("requests", "rates", "bins"), help="default: told by the columns"
@@ -255,6 +267,14 @@ def _duration(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _span(text: str) -> float:
+    """Return a duration that may be in days, which a policy's are not."""
+    days = text.removesuffix("d")
+    if days != text and days.isascii() and days.isdigit() and int(days) > 0:
+        return int(days) * 86_400.0
+    return _duration(text)
 
 
 def _count(text: str) -> int:

@@ -31,7 +31,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
         AdapterError: something that was named is not there, or cannot be used; in one sentence.
     """
     policy = policy_of(arguments)
-    load = open_load(arguments.trace, form=arguments.format)
+    load = _load(arguments, policy)
     part = load.part(Seconds(arguments.skip), _seconds(arguments.length))
     _insist(load, part, arguments)
     return Plan(
@@ -43,6 +43,18 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
         warm_up=Seconds(arguments.warm_up),
         seed=arguments.seed,
     )
+
+
+def _load(arguments: argparse.Namespace, policy: Policy) -> Load:
+    if arguments.prometheus is None:
+        return open_load(arguments.trace, form=arguments.format)
+    # aiohttp takes half a second to load, which the other loads do without.
+    from adapter.cli.backtesting.remembered import remembered_load
+
+    try:
+        return remembered_load(arguments, policy)
+    except ValueError as error:
+        raise BacktestUsageError(str(error)) from error
 
 
 def policy_of(arguments: argparse.Namespace) -> Policy:
