@@ -199,8 +199,8 @@ spec:
 def _behavior(*, indent: int) -> str:
     text = """\
 behavior:
-  # tolerance 0: within the default 10 % an HPA of ten replicas or more never takes a step of one.
-  # Kubernetes has the field by default from 1.35 on, and drops it silently where it does not.
+  # tolerance 0: within the default 10 % a pool of ten or more never changes by one.
+  # Kubernetes has the field by default from 1.35 on, and drops it silently before.
   # Windows 0: the published count is stabilized already, and delays would add up.
   scaleUp:
     tolerance: "0"
