@@ -156,7 +156,8 @@ class PrometheusApi:
 
     async def _series(self, verb: str, form: Mapping[str, str]) -> tuple[Series, ...]:
         # Thanos fails then instead of leaving stores out; everyone else ignores the parameter.
-        asked = {**form, "partial_response": "false", "timeout": f"{self._access.timeout:g}s"}
+        timeout = f"{round(1000 * self._access.timeout)}ms"  # it reads whole numbers only
+        asked = {**form, "partial_response": "false", "timeout": timeout}
         answer = await self._ask("POST", verb, asked, _SERIES)
         return answer.result if answer is not None else ()
 

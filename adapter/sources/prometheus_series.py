@@ -142,8 +142,11 @@ class _Targets:
     def __init__(self, replica_label: str | None) -> None:
         self._label = replica_label
         self._ups: dict[tuple[str, str], list[dict[str, str]]] = {}
-        self._states: dict[str, bool] = {}
-        self._places: dict[str, tuple[str, str]] = {}
+        self._states: dict[str, dict[str, bool]] = {}
+        """By replica and job: a sidecar that is up says nothing of the engine beside it."""
+
+        self._names: dict[str, str] = {}
+        self._engine_jobs: dict[str, str] = {}
         self._seen: dict[str, dict[Labels, list[_Own]]] = {}
 
     def add_up(self, series: Series) -> None:
@@ -153,7 +156,8 @@ class _Targets:
         if uid is None or series.value is None:
             return
         self._ups.setdefault(_address(labels), []).append(labels)
-        self._states[uid] = self._states.get(uid, False) or float(series.value[1]) == 1.0
+        states, job = self._states.setdefault(uid, {}), labels.get("job", "")
+        states[job] = states.get(job, False) or float(series.value[1]) == 1.0
 
     def add(self, series: Series) -> None:
         """Take a series of an engine."""
@@ -162,6 +166,7 @@ class _Targets:
         uid = self._replica(labels)
         if uid is None or not series.values:
             return
+        self._engine_jobs.setdefault(uid, labels.get("job", ""))
         added = self._added(labels)
         own = {label: value for label, value in labels.items() if label not in added}
         for label in [label for label in own if label.startswith("exported_")]:
@@ -174,20 +179,23 @@ class _Targets:
 
     def replicas(self, jobs: frozenset[str]) -> tuple[Remembered, ...]:
         """Return what was gathered, without the targets that are gone or no engines."""
-        told = {self._places[uid][1] for uid in self._states}
-        engines = jobs | {self._places[uid][1] for uid in self._seen}
+        told = {job for states in self._states.values() for job in states}
+        engines = jobs | set(self._engine_jobs.values())
         uids = {
-            uid for uid in self._seen if uid in self._states or self._places[uid][1] not in told
+            uid for uid in self._seen if uid in self._states or self._engine_jobs[uid] not in told
         }
-        for uid, up in self._states.items():
-            if self._places[uid][1] in engines or (not engines and not up):
+        for uid, states in self._states.items():
+            if engines & states.keys() or (not engines and not any(states.values())):
                 uids.add(uid)
-        return tuple(self._remembered(uid) for uid in sorted(uids))
+        return tuple(self._remembered(uid, engines) for uid in sorted(uids))
 
-    def _remembered(self, uid: str) -> Remembered:
-        name, job = self._places[uid]
+    def _remembered(self, uid: str, engines: set[str] | frozenset[str]) -> Remembered:
+        states = self._states.get(uid, {})
+        of_engines = {job: up for job, up in states.items() if job in engines} or states
+        job = self._engine_jobs.get(uid, min(of_engines, default=""))
         latest, previous = _scrapes(self._seen.get(uid, {}))
-        return Remembered(uid, name, job, self._states.get(uid), latest, previous)
+        up = any(of_engines.values()) if states else None
+        return Remembered(uid, self._names[uid], job, up, latest, previous)
 
     def _replica(self, labels: Mapping[str, str]) -> str | None:
         """Return which replica a series is of; None where no label tells."""
@@ -196,7 +204,7 @@ class _Targets:
         if name is None:
             return None
         uid = "/".join([*(labels[place] for place in _PLACES if labels.get(place)), name])
-        self._places.setdefault(uid, (name, labels.get("job", "")))
+        self._names[uid] = name
         return uid
 
     def _added(self, labels: Mapping[str, str]) -> frozenset[str]:
