@@ -123,6 +123,19 @@ async def test_keda_alone_reads_over_http_with_a_key(policies: Path, tmp_path: P
     assert (without, metric) == (401, 403)
 
 
+async def test_kedas_ca_alone_lets_nobody_speak_for_others(policies: Path, tmp_path: Path):
+    """It could sign a certificate in the front proxy's name; that reads documents, and no more."""
+    pki = Pki(tmp_path)
+    options = ["--keda-client-ca", str(pki.files.client_ca)]
+    async with an_engine(running=40) as engine:
+        (policies / "chat.yaml").write_text(policy_of(engine))
+        async with adapter(policies, *options, pki=pki, front_proxy=False) as running:
+            read, _ = await running.get("/api/v1/namespaces/inference/policies/chat")
+            metric, _ = await running.metric()
+
+    assert (read, metric) == (200, 403)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -170,7 +170,7 @@ def test_a_stale_decision_is_an_error_and_not_the_last_value():
     board = a_board(chat=a_decision(7))
 
     assert _asked(board, now=T0 + 120)
-    with pytest.raises(NoDecisionYetError, match="121 s old, spec.staleAfter is 2m"):
+    with pytest.raises(NoDecisionYetError, match=r"121 s old, spec\.staleAfter is 2m"):
         _asked(board, now=T0 + 121)
 
 

@@ -275,6 +275,7 @@ async def test_health_can_be_watched_to_the_end():
             put(board, "chat", a_decision(7))
             states.append(await told.get())
             board.post(PolicyKey("default", "chat"), a_decision(8), T0)
+            await _health(keda)(health_pb2.HealthCheckRequest())
             await context.__aexit__(None, None, None)
             states.append(await told.get())
 
