@@ -223,6 +223,7 @@ async def test_a_fleet_that_falls_silent_as_a_whole_keeps_its_count():
     async with a_fleet(store.answer) as fleet:
         await fleet.snapshot(T0)
         store.ups, store.engines = [an_up("a", "0"), an_up("b", "0"), an_up("x", "0", job="d")], []
+        await fleet.snapshot(T0)
         later = samples(await fleet.snapshot(T0))
     async with a_fleet(store.answer) as fleet:
         at_first = samples(await fleet.snapshot(T0))
