@@ -9,8 +9,10 @@ from tests.build import T0
 from tests.sources.prometheus_answers import Found, Store, an_engine, an_up
 from tests.sources.servers import serving
 
-AGO = T0 - SystemClock().now() + 4
-"""Makes answers that are as old as the tests want by the real clock."""
+
+def ago() -> float:
+    """Return how long before ``T0`` it was 4 seconds ago by the real clock, which doctor reads."""
+    return T0 - SystemClock().now() + 4
 
 
 async def doctor(store: Store, *options: str) -> int:
@@ -21,7 +23,7 @@ async def doctor(store: Store, *options: str) -> int:
 
 def a_store() -> Store:
     ups: Found = [an_up("a"), an_up("b", "0")]
-    return Store(ups, an_engine("a", ago=AGO, running="4"))
+    return Store(ups, an_engine("a", ago=ago(), running="4"))
 
 
 async def test_the_fleet_stands_with_its_age_and_its_gaps(capsys: pytest.CaptureFixture[str]):
@@ -51,7 +53,7 @@ async def test_json_carries_the_same(capsys: pytest.CaptureFixture[str]):
 
 
 async def test_a_fleet_without_a_gap_is_fine(capsys: pytest.CaptureFixture[str]):
-    store = Store([an_up("a")], an_engine("a", ago=AGO))
+    store = Store([an_up("a")], an_engine("a", ago=ago()))
 
     code = await doctor(store)
 

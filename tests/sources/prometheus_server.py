@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-PATIENCE = 20.0
+PATIENCE = 40.0
 
 
 class Exporters:
@@ -108,8 +108,8 @@ def a_prometheus(
     targets.write_text(_targets(exporters, fleets))
     config = {
         "global": {
-            "scrape_interval": "1s",
-            "scrape_timeout": "1s",
+            "scrape_interval": "2s",
+            "scrape_timeout": "2s",
             "external_labels": dict(external or {}),
         },
         "scrape_configs": [

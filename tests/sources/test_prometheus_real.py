@@ -20,7 +20,7 @@ from tests.sources.prometheus_server import Exporters, Prometheus, a_prometheus
 
 pytestmark = pytest.mark.slow
 
-INTERVAL = Seconds(2.0)
+INTERVAL = Seconds(4.0)
 """Twice what this Prometheus scrapes at, so that a busy machine loses nothing."""
 
 TOKENS = "vllm:generation_tokens_total 7"
@@ -51,7 +51,7 @@ def store(exporters: Exporters, tmp_path_factory: pytest.TempPathFactory) -> Ite
     path = tmp_path_factory.mktemp("prometheus")
     with a_prometheus(path, exporters, FLEETS) as running:
         pods = sum(map(len, FLEETS.values()))
-        running.until(lambda one: one.value("count(count_over_time(up[1m]) > 2)") == pods)
+        running.until(lambda one: one.value("count(count_over_time(up[1m]) > 1)") == pods)
         yield running
 
 
@@ -62,6 +62,11 @@ def a_fleet(store: Prometheus, **labels: str) -> PrometheusFleet:
         partial(read_exposition, engine="auto", model=None),
         clock=SystemClock(),
     )
+
+
+def healthy(store: Prometheus, namespace: str) -> None:
+    """Wait until the last scrape of each pod succeeded: a busy machine may miss one."""
+    store.until(lambda one: one.value(f'min(up{{namespace="{namespace}"}})') == 1)
 
 
 async def seen(fleet: PrometheusFleet) -> FleetSnapshot:
@@ -109,15 +114,14 @@ async def test_the_number_of_questions_does_not_grow_with_the_pods(store: Promet
         fleet = PrometheusFleet(api, question, read, clock=SystemClock())
         found = await seen(fleet)
         await fleet.close()
-        asked.append(
-            (sum(isinstance(one.sample, Reading) for one in found.replicas), api.questions)
-        )
+        asked.append((len(found.replicas), api.questions))
 
     assert asked == [(3, 2), (40, 2)]
 
 
 async def test_two_scrapes_come_with_the_first_question(store: Prometheus):
     """Rates need no second tick, and times are those of the scrapes."""
+    healthy(store, "three")
     fleet = a_fleet(store, namespace="three", pod="pod-1")
 
     (replica,) = (await seen(fleet)).replicas
@@ -126,19 +130,21 @@ async def test_two_scrapes_come_with_the_first_question(store: Prometheus):
     assert replica.value(Metric.REQUESTS_RUNNING) == 3
     assert isinstance(replica.sample, Reading)
     assert replica.previous is not None
-    assert 0.5 < replica.sample.at - replica.previous.at < 1.5
-    assert replica.sample.at == pytest.approx(time.time(), abs=3)
+    assert 0 < replica.sample.at - replica.previous.at <= INTERVAL
+    assert replica.sample.at == pytest.approx(time.time(), abs=2 * INTERVAL)
     assert replace(replica.previous, at=replica.sample.at) == replica.sample
 
 
 async def test_what_is_down_is_a_gap_and_what_is_gone_leaves(
     store: Prometheus, exporters: Exporters
 ):
+    healthy(store, "down")
     fleet = a_fleet(store, namespace="down")
     before = samples(await seen(fleet))
 
     exporters.bodies["down/b"] = None
     store.until(lambda one: one.value('up{namespace="down",pod="b"}') == 0)
+    store.until(lambda one: one.value('up{namespace="down",pod="a"}') == 1)
     down = samples(await seen(fleet))
     store.loses(exporters, "down", "b")
     store.until(lambda one: one.value('count(up{namespace="down"})') == 1)
@@ -155,10 +161,12 @@ async def test_what_is_down_is_a_gap_and_what_is_gone_leaves(
 
 async def test_a_series_that_stops_is_missing_at_once(store: Prometheus, exporters: Exporters):
     """The marker of a series that ended takes it out; its last value is not flat for minutes."""
+    healthy(store, "stops")
     fleet = a_fleet(store, namespace="stops")
     (before,) = (await seen(fleet)).replicas
     exporters.bodies["stops/a"] = a_vllm_body(running=3)
     store.until(lambda one: one.value('vllm:generation_tokens_total{namespace="stops"}') is None)
+    healthy(store, "stops")
 
     (after,) = (await seen(fleet)).replicas
     await fleet.close()
