@@ -35,6 +35,7 @@ def add_parser(verbs: "argparse._SubParsersAction[Any]") -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(prometheus=None)  # the past is a trace or a recording here
     parser.add_argument("old", type=Path, metavar="OLD", help="a file with a ScalingPolicy")
     parser.add_argument("new", type=Path, metavar="NEW", help="the same, changed")
     parser.add_argument("--policy-name", metavar="NAME", help="of several in the files")
