@@ -49,11 +49,19 @@ def a_file(place: Path, policy: Policy) -> Path:
     return path
 
 
-@pytest.fixture
-def morning(tmp_path: Path) -> Path:
-    """Record an hour from 1 to 20 requests a second."""
+@pytest.fixture(scope="module")
+def recorded_morning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record an hour from 1 to 20 requests a second, once for all who read it."""
     curve = Curve(((0.0, 1.0), (1200.0, 1.0), (2400.0, 20.0), (3600.0, 20.0)))
-    return recorded(tmp_path, a_policy(), curve, length=3600.0)
+    return recorded(tmp_path_factory.mktemp("morning"), a_policy(), curve, length=3600.0)
+
+
+@pytest.fixture
+def morning(recorded_morning: Path, tmp_path: Path) -> Path:
+    """Return a copy of the recording, which the test may change."""
+    path = tmp_path / recorded_morning.name
+    path.write_bytes(recorded_morning.read_bytes())
+    return path
 
 
 def backtest(policy: Path, recording: Path, *more: object) -> int:
