@@ -10,12 +10,13 @@ from functools import cache, lru_cache
 from typing import Final
 
 from adapter.fleet.units import Seconds, Timestamp
-from adapter.policy.document import Policy
+from adapter.simulator.ablations import ABLATIONS, OURS, policy_named
 from adapter.simulator.autoscaler import product, rival, static
 from adapter.simulator.bound import Task, bound
 from adapter.simulator.deployment import PodSpec
 from adapter.simulator.presets import EnginePreset, preset
 from adapter.simulator.rivals import rivals
+from adapter.simulator.rivals.in_flight import InFlightHpa
 from adapter.simulator.rivals.port import Calibration
 from adapter.simulator.rivals.static import best_static, static_p100
 from adapter.simulator.saturation import GOOD, calibrate, saturated, work_of
@@ -25,9 +26,15 @@ from adapter.simulator.stretches import Hours, Stretch, stretch
 from adapter.simulator.synthetic import Deck
 from adapter.simulator.world import Autoscaler, Setting, World
 
-OURS: Final = "leadtime"
 STATIC_BEST: Final = "static-best"
 STATIC_P100: Final = "static-p100"
+TUNED: Final = "hpa-in-flight-tuned"
+
+GRID: Final = (5.0, 8.0, 12.0, 16.0, 20.0, 30.0)
+"""Targets in flight among which the tuned HPA's is chosen."""
+
+_TUNING: Final = 1.0
+"""Hours before the judged ones that a target is chosen on, where the warm-up is shorter."""
 
 _SLOT: Final = Seconds(60.0)
 _HOUR: Final = 3600.0
@@ -76,6 +83,9 @@ class Outcome:
     ttft_p99: Seconds | None
     """None: nobody was served."""
 
+    tuned_to: float | None = None
+    """The target in flight that was chosen beforehand; None: nothing is tuned."""
+
     @property
     def ratio(self) -> float:
         """Return how many times the bound was paid."""
@@ -94,7 +104,10 @@ class Outcome:
 
 @cache
 def policies() -> tuple[str, ...]:
-    """Return every policy's name: ours, the constants in hindsight, and every rival."""
+    """Return every policy's name: ours, the constants in hindsight, and every rival.
+
+    Ablations of ours are known beside these, and played only when asked for.
+    """
     nominal = Calibration(
         kv_tokens=1,
         prefill_tokens_per_second=1.0,
@@ -102,7 +115,7 @@ def policies() -> tuple[str, ...]:
         batched_tokens=1,
         sequences=1,
     )
-    return (OURS, STATIC_BEST, STATIC_P100, *(rule.name for rule in rivals(nominal)))
+    return (OURS, STATIC_BEST, STATIC_P100, TUNED, *(rule.name for rule in rivals(nominal)))
 
 
 def run(cell: Cell) -> Outcome:
@@ -113,20 +126,43 @@ def run(cell: Cell) -> Outcome:
         KeyError: no such engine or policy.
     """
     track = _track(cell.course)
+    tuned_to = tuned_target(cell.course) if cell.policy == TUNED else None
     match cell.policy:
         case "static-best":
             score = track.best_static()
         case "static-p100":
             score = track.constant(static_p100(track.task).replicas)
         case _:
-            score = track.play(track.autoscaler(cell.policy), first=track.first)
+            score = track.play(
+                track.autoscaler(cell.policy, tuned_to), first=track.first(track.stretch)
+            )
     return Outcome(
         attainment=score.attainment,
         paid_hours=score.paid_hours,
         bound_hours=track.bound_hours,
         starts=score.starts,
         ttft_p99=None if math.isnan(score.ttft_p99) else score.ttft_p99,
+        tuned_to=tuned_to,
     )
+
+
+@lru_cache(maxsize=1)
+def tuned_target(course: Course) -> float:
+    """Return the cheapest target of the grid that met the objective before the judged hours.
+
+    The lowest when none did.
+    """
+    track = _track(course)
+    trials = {target: track.rehearse(target) for target in GRID}
+    good = [target for target in GRID if trials[target].attainment >= GOOD]
+    return min(good, key=lambda target: (trials[target].paid_hours, target), default=min(GRID))
+
+
+def before(hours: Hours) -> Hours:
+    """Return what a rule may be tuned on: the warm-up, or an hour where the load has one."""
+    judged = hours.since + hours.warm_up
+    length = min(judged, max(hours.warm_up, _TUNING))
+    return Hours(since=judged - length, warm_up=0.0, judged=length)
 
 
 @lru_cache(maxsize=1)
@@ -144,8 +180,8 @@ class _Track:
     factor: float
     """By which the load is scaled."""
 
-    first: int
-    """Replicas that everybody begins with, but for the constants."""
+    share: float
+    """Of a saturated replica, kept busy by what was one request per second before the scaling."""
 
     most: int
     task: Task
@@ -155,18 +191,18 @@ class _Track:
     @classmethod
     def of(cls, course: Course) -> "_Track":
         engine, load = preset(course.engine), stretch(course.trace, course.hours)
-        before, after = (load.decks.deck(at) for at in (load.since, load.since + load.length))
+        earlier, later = (load.decks.deck(at) for at in (load.since, load.since + load.length))
         work = work_of(engine)
-        mean = math.fsum(work(*card) for card in before) / len(before)
-        full = max(saturated(engine, before), saturated(engine, after))
+        mean = math.fsum(work(*card) for card in earlier) / len(earlier)
+        full = max(saturated(engine, earlier), saturated(engine, later))
         factor, most = course.fleet * full / mean / load.peak, _ROOM * course.fleet
-        begun = factor * load.rates.rate(load.since) * mean / full
+        share = factor * mean / full
         task = Task(
             work=_work(engine, load, factor, seed=course.seed),
             capacity=tuple(replicas * full for replicas in range(most + 1)),
             slot=_SLOT,
             load_time=course.load_time,
-            slack=_slack(engine, after),
+            slack=_slack(engine, later),
             running=most,  # who begins with how many, and when they started, is not judged
         )
         return cls(
@@ -174,26 +210,42 @@ class _Track:
             engine=engine,
             stretch=load,
             factor=factor,
-            first=max(1, min(most, math.ceil(begun / _EASY))),
+            share=share,
             most=most,
             task=task,
             bound_hours=bound(task, missed_share=1 - GOOD).paid / _HOUR,
-            calibration=calibrate(engine, before),
+            calibration=calibrate(engine, earlier),
         )
 
-    def autoscaler(self, name: str) -> Autoscaler:
+    def first(self, load: Stretch) -> int:
+        """Return the replicas that everybody begins ``load`` with, but for the constants."""
+        busy = self.share * load.rates.rate(load.since)
+        return max(1, min(self.most, math.ceil(busy / _EASY)))
+
+    def autoscaler(self, name: str, tuned_to: float | None = None) -> Autoscaler:
         """Return who plays under that name."""
-        ours = _our_policy(self.most)
-        if name == OURS:
-            return product(ours)
-        for rule in rivals(self.calibration):
+        if name == OURS or name in ABLATIONS:
+            return product(policy_named(name, most=self.most))
+        rules = rivals(self.calibration)
+        if tuned_to is not None:
+            rules = (InFlightHpa(tuned_to, name=TUNED), *rules)
+        for rule in rules:
             if rule.name == name:
+                ours = policy_named(OURS, most=self.most)
                 return rival(rule, bounds=(1, self.most), stale_after=ours.spec.stale_after)
-        raise KeyError(f"no policy {name!r}; there are {', '.join(policies())}")
+        raise KeyError(f"no policy {name!r}; there are {', '.join((*policies(), *ABLATIONS))}")
 
     def play(self, autoscaler: Autoscaler, *, first: int) -> Score:
         """Return what came of one run."""
-        course, load = self.course, self.stretch
+        return self._play(self.stretch, autoscaler, first=first)
+
+    def rehearse(self, target: float) -> Score:
+        """Return what an in-flight HPA with that target makes of the time before the judged."""
+        load = stretch(self.course.trace, before(self.course.hours))
+        return self._play(load, self.autoscaler(TUNED, target), first=self.first(load))
+
+    def _play(self, load: Stretch, autoscaler: Autoscaler, *, first: int) -> Score:
+        course = self.course
         starts = LoadTimes(course.load_time, seed=course.seed)
         setting = Setting(
             pods=PodSpec(preset=self.engine, load_times=starts),
@@ -242,19 +294,3 @@ def _slack(engine: EnginePreset, deck: Deck) -> Seconds:
     prompts = sorted(prompt for prompt, _ in deck)
     alone = engine.isolated_prefill_seconds(prompts[int(_LONG * len(prompts))])
     return Seconds(promise.ttft + promise.prefills * alone)
-
-
-def _our_policy(most: int) -> Policy:
-    """Return a policy that says nothing but its bounds: everything else is the default."""
-    return Policy.model_validate(
-        {
-            "apiVersion": "leadtime.dev/v1alpha1",
-            "kind": "ScalingPolicy",
-            "metadata": {"name": "bench"},
-            "spec": {
-                "target": {"kind": "Deployment", "name": "bench"},
-                "source": {"pods": {}},
-                "replicas": {"min": 1, "max": most},
-            },
-        }
-    )

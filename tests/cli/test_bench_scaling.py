@@ -1,5 +1,6 @@
 """``leadtime bench scaling``: resumable, honest, and readable by people and by scripts."""
 
+import argparse
 import io
 import json
 import logging
@@ -8,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adapter.cli.benchmarks.scaling import outcomes_of
+from adapter.cli.benchmarks.scaling import add_options, cells_of, outcomes_of
 from adapter.cli.main import main
 from adapter.fleet.units import Seconds
-from adapter.simulator.matrix import Cell, Course, Outcome
+from adapter.simulator.ablations import ABLATIONS
+from adapter.simulator.matrix import Cell, Course, Outcome, policies
 from adapter.simulator.stretches import QUICK
 
 KEYS = [
@@ -27,6 +29,7 @@ KEYS = [
     "ratio",
     "starts",
     "ttftP99Seconds",
+    "tunedTo",
 ]
 SMALL = ("bench", "scaling", "--quick", "--trace", "llmd-ramp", "--fleet", "1", "--load-time", "60")
 """Forty minutes with at most 1.5 requests a second: about half a second."""
@@ -34,6 +37,12 @@ SMALL = ("bench", "scaling", "--quick", "--trace", "llmd-ramp", "--fleet", "1", 
 
 def bench(*more: str) -> int:
     return main([*SMALL, *more])
+
+
+def choice(*more: str) -> list[Cell]:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return cells_of(parser.parse_args([*SMALL[2:], *more]))
 
 
 def cells(text: str) -> list[dict]:
@@ -117,6 +126,31 @@ class TestJson:
 
         found = [(c["loadTimeSeconds"], c["seed"]) for c in cells(capsys.readouterr().out)]
         assert found == [(60.0, 1), (60.0, 2), (240.0, 1), (240.0, 2)]
+
+
+class TestWhoPlays:
+    def test_ablations_play_only_when_asked_for(self, tmp_path):
+        asked: list[list[str]] = []
+        for more in ((), ("--ablations",), ("--policy", "kthena", "--ablations")):
+            chosen = choice(*more)
+            asked.append([cell.policy for cell in chosen])
+
+        assert asked[0] == list(policies())
+        assert asked[1] == [*policies(), *ABLATIONS]
+        assert asked[2] == ["kthena", *ABLATIONS]
+
+    def test_an_ablation_named_twice_plays_once(self):
+        chosen = choice("--policy", "leadtime-no-ttft", "--ablations")
+
+        assert sorted(cell.policy for cell in chosen) == sorted(ABLATIONS)
+
+    def test_an_ablation_can_be_named_alone(self, capsys):
+        code = bench("--policy", "leadtime-fixed-capacity", "-o", "json")
+
+        (cell,) = cells(capsys.readouterr().out)
+        assert code == 0
+        assert cell["policy"] == "leadtime-fixed-capacity"
+        assert cell["tunedTo"] is None
 
 
 class TestText:

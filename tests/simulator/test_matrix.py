@@ -6,9 +6,23 @@ import pytest
 
 from adapter.fleet.units import Seconds
 from adapter.simulator import rivals
-from adapter.simulator.matrix import OURS, Cell, Course, Outcome, policies, run
+from adapter.simulator.ablations import ABLATIONS, OURS
+from adapter.simulator.matrix import (
+    GRID,
+    TUNED,
+    Cell,
+    Course,
+    Outcome,
+    _Track,
+    _track,
+    before,
+    policies,
+    run,
+    tuned_target,
+)
 from adapter.simulator.presets import preset
-from adapter.simulator.saturation import calibrate
+from adapter.simulator.saturation import GOOD, calibrate
+from adapter.simulator.score import Score
 from adapter.simulator.stretches import QUICK, Hours
 from adapter.simulator.synthetic import LLMD_DECK
 from adapter.simulator.traces import TraceError
@@ -26,6 +40,9 @@ RAMP = Course(
 MORNING = replace(
     RAMP, trace="office-week", fleet=2, hours=Hours(since=33.0, warm_up=0.05, judged=0.25)
 )
+
+NIGHT = replace(MORNING, fleet=1, hours=Hours(since=0.2, warm_up=0.05, judged=0.1))
+"""With a quarter of an hour before what is judged."""
 
 
 def an_outcome(**more: object) -> Outcome:
@@ -48,7 +65,7 @@ def test_every_policy_has_a_name_of_its_own_and_ours_is_the_first():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", policies())
+@pytest.mark.parametrize("policy", [name for name in policies() if name != TUNED])
 def test_every_policy_can_be_played_and_none_beats_the_bound(policy):
     outcome = run(Cell(MORNING, policy))
 
@@ -120,13 +137,13 @@ def test_a_larger_fleet_gets_more_load():
 
 def test_prompts_that_double_double_the_bound():
     """The hour before the release against the hour after it, at the same scale."""
-    before = Hours(since=58.0, warm_up=0.05, judged=0.2)
-    after = Hours(since=59.0, warm_up=0.05, judged=0.2)
+    earlier = Hours(since=58.0, warm_up=0.05, judged=0.2)
+    later = Hours(since=59.0, warm_up=0.05, judged=0.2)
     course = replace(RAMP, trace="longer-prompts", fleet=3)
 
     hours = [
         run(Cell(replace(course, hours=part), "static-p100")).bound_hours
-        for part in (before, replace(after, since=58.94))
+        for part in (earlier, replace(later, since=58.94))
     ]
 
     assert hours[1] > 1.5 * hours[0]
@@ -144,6 +161,63 @@ def test_only_who_meets_the_objective_below_the_bound_is_impossible(attainment, 
 
 def test_the_ratio_is_what_was_paid_of_the_bound():
     assert an_outcome(paid_hours=14.0, bound_hours=10.0).ratio == pytest.approx(1.4)
+
+
+class TestTuned:
+    @pytest.mark.slow
+    def test_the_target_is_the_cheapest_that_met_the_objective_beforehand(self, monkeypatch):
+        tuned_target.cache_clear()
+        tried: dict[float, Score] = {}
+        rehearse = _Track.rehearse
+
+        def noted(track: _Track, target: float) -> Score:
+            tried[target] = rehearse(track, target)
+            return tried[target]
+
+        monkeypatch.setattr(_Track, "rehearse", noted)
+
+        chosen = tuned_target(NIGHT)
+
+        good = [target for target in GRID if tried[target].attainment >= GOOD]
+        assert set(tried) == set(GRID)
+        assert chosen in good
+        assert tried[chosen].paid_hours == min(tried[target].paid_hours for target in good)
+        assert {score.seconds for score in tried.values()} == {900.0}
+
+    @pytest.mark.parametrize(
+        ("hours", "tuned_on"),
+        [
+            (Hours(since=18.0, warm_up=6.0, judged=24.0), Hours(18.0, 0.0, 6.0)),
+            (Hours(since=31.75, warm_up=0.25, judged=1.0), Hours(31.0, 0.0, 1.0)),
+            (Hours(since=0.0, warm_up=0.05, judged=0.6), Hours(0.0, 0.0, 0.05)),
+        ],
+    )
+    def test_nothing_that_is_judged_is_seen(self, hours, tuned_on):
+        """The warm-up; an hour where it is shorter; what there is where the load begins."""
+        assert before(hours) == tuned_on
+
+    def test_when_no_target_meets_the_objective_the_lowest_is_taken(self, monkeypatch):
+        tuned_target.cache_clear()
+        bad = replace(_track(RAMP).rehearse(5.0), in_time=0)
+        monkeypatch.setattr(_Track, "rehearse", lambda track, target: bad)
+
+        chosen = tuned_target(RAMP)
+
+        tuned_target.cache_clear()
+        assert chosen == 5.0
+
+    def test_it_plays_as_the_untuned_one_with_that_target(self):
+        tuned = run(Cell(RAMP, TUNED))
+
+        plain = run(Cell(RAMP, "hpa-in-flight"))
+
+        assert tuned.tuned_to in GRID
+        assert (tuned.tuned_to == 20.0) == (replace(tuned, tuned_to=None) == plain)
+
+
+def test_ablations_are_known_and_not_played_unasked():
+    assert not set(ABLATIONS) & set(policies())
+    assert run(Cell(RAMP, "leadtime-delay-300s")) != run(Cell(RAMP, "leadtime"))
 
 
 def test_unknown_names_are_refused_with_those_that_there_are():

@@ -39,6 +39,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--load-time", action="append", type=positive, metavar="SECONDS")
     group.add_argument("--fleet", action="append", type=_count, metavar="N", help="at the peak")
     group.add_argument("--policy", action="append", metavar="NAME", help="default: every one")
+    group.add_argument(
+        "--ablations", action="store_true", help="our policy with one part taken away, too"
+    )
     group.add_argument("--seeds", type=_count, metavar="N", help="1 to N (5, or 1 if quick)")
     group.add_argument(
         "--results", type=Path, metavar="DIR", help="keep finished cells; resume from them"
@@ -50,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from adapter.simulator import matrix
 
     try:
-        cells = _cells(arguments)
+        cells = cells_of(arguments)
         with _quiet():
             outcomes = outcomes_of(cells, matrix.run, results=arguments.results)
     except (BenchmarkUsageError, AdapterError, OSError) as error:
@@ -71,7 +74,7 @@ class BenchmarkUsageError(ValueError):
     """Asked for what is not there, or a kept result cannot be read; says what there is."""
 
 
-def _cells(arguments: argparse.Namespace) -> "list[Cell]":
+def cells_of(arguments: argparse.Namespace) -> "list[Cell]":
     """Return the cells in the order of play: all policies of a course one after the other.
 
     Raises:
@@ -79,6 +82,7 @@ def _cells(arguments: argparse.Namespace) -> "list[Cell]":
         TraceError: a trace is not there.
     """
     from adapter.fleet.units import Seconds
+    from adapter.simulator.ablations import ABLATIONS
     from adapter.simulator.matrix import Cell, Course, policies
     from adapter.simulator.presets import PRESETS
     from adapter.simulator.stretches import KNOWN, QUICK, WHOLE, stretch
@@ -88,10 +92,11 @@ def _cells(arguments: argparse.Namespace) -> "list[Cell]":
     hours = QUICK if quick else WHOLE
     traces = arguments.trace or [name for name in SCENARIOS if name in hours]
     engines = arguments.engine or (_QUICK_ENGINES if quick else _ENGINES)
-    chosen = arguments.policy or policies()
+    chosen = list(arguments.policy or policies())
+    chosen += [name for name in ABLATIONS if arguments.ablations and name not in chosen]
     _insist("trace", traces, [name for name in KNOWN if name in hours])
     _insist("engine", engines, [one.name for one in PRESETS])
-    _insist("policy", chosen, policies())
+    _insist("policy", chosen, (*policies(), *ABLATIONS))
     for trace in traces:
         stretch(trace, hours[trace])  # a missing file is told now, not hours later
     courses = itertools.product(
@@ -215,6 +220,7 @@ def _row(cell: "Cell", outcome: "Outcome") -> dict[str, str | int | float | None
         "ratio": outcome.ratio,
         "starts": outcome.starts,
         "ttftP99Seconds": outcome.ttft_p99,
+        "tunedTo": outcome.tuned_to,
     }
 
 
@@ -227,7 +233,7 @@ def _as_text(outcomes: "dict[Cell, Outcome]") -> str:
     return "\n\n".join("\n".join(_table(list(rows))) for _, rows in courses)
 
 
-_HEADER: Final = "     policy                  in time   paid h  ratio  starts  TTFT p99"
+_HEADER: Final = "     policy                    in time   paid h  ratio  starts  TTFT p99"
 
 
 def _table(rows: "list[tuple[Cell, Outcome]]") -> Iterator[str]:
@@ -241,7 +247,7 @@ def _table(rows: "list[tuple[Cell, Outcome]]") -> Iterator[str]:
         mark = f"{place}." if outcome.good else "miss"
         p99 = "-" if outcome.ttft_p99 is None else f"{outcome.ttft_p99:.1f} s"
         yield (
-            f"{mark:>4} {cell.policy:<22}{_percent(outcome.attainment):>9}"
+            f"{mark:>4} {cell.policy:<24}{_percent(outcome.attainment):>9}"
             f"{outcome.paid_hours:>9.2f}{outcome.ratio:>7.2f}{outcome.starts:>8}{p99:>10}"
         )
 
