@@ -79,6 +79,9 @@ class Outcome:
     attainment: float
     paid_hours: float
     bound_hours: float
+    worst_window: float
+    """The attainment of the worst ten minutes, by arrival."""
+
     starts: int
     ttft_p99: Seconds | None
     """None: nobody was served."""
@@ -140,6 +143,7 @@ def run(cell: Cell) -> Outcome:
         attainment=score.attainment,
         paid_hours=score.paid_hours,
         bound_hours=track.bound_hours,
+        worst_window=score.worst_window,
         starts=score.starts,
         ttft_p99=None if math.isnan(score.ttft_p99) else score.ttft_p99,
         tuned_to=tuned_to,

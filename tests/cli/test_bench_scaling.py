@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.cli.benchmarks.scaling import add_options, cells_of, outcomes_of
+from adapter.cli.benchmarks.cells import DECIDES, code, digest, outcomes_of
+from adapter.cli.benchmarks.scaling import add_options, cells_of
 from adapter.cli.main import main
 from adapter.fleet.units import Seconds
 from adapter.simulator.ablations import ABLATIONS
@@ -27,6 +28,7 @@ KEYS = [
     "paidHours",
     "boundHours",
     "ratio",
+    "worstTenMinutes",
     "starts",
     "ttftP99Seconds",
     "tunedTo",
@@ -66,6 +68,7 @@ def an_outcome(**more: object) -> Outcome:
         "attainment": 1.0,
         "paid_hours": 12.0,
         "bound_hours": 10.0,
+        "worst_window": 0.95,
         "starts": 3,
         "ttft_p99": Seconds(0.8),
     }
@@ -101,6 +104,7 @@ class TestJson:
         assert (cell["loadTimeSeconds"], cell["fleet"], cell["seed"]) == (60.0, 1, 1)
         assert cell["ratio"] == pytest.approx(cell["paidHours"] / cell["boundHours"])
         assert cell["ratio"] > 1
+        assert 0 <= cell["worstTenMinutes"] <= cell["attainment"] <= 1
 
     def test_two_runs_print_the_same_bytes(self, capsys):
         texts = []
@@ -233,8 +237,19 @@ class TestResuming:
             outcomes_of([a_cell(), a_cell("kthena")], interrupted, results=tmp_path)
 
         (only,) = tmp_path.iterdir()
-        assert only.name.endswith("_leadtime_1.json")
+        assert only.name.endswith(f"_leadtime_1_{code()}.json")
         assert set(outcomes_of([a_cell()], _never, results=tmp_path)) == {a_cell()}
+
+    def test_a_cell_of_other_code_is_played_again_and_stays(self, tmp_path):
+        """Whoever goes back to the older code finds it there."""
+        outcomes_of([a_cell()], lambda _: an_outcome(starts=1), results=tmp_path)
+        (path,) = tmp_path.iterdir()
+        path.rename(path.with_name(path.name.replace(code(), "0123456789")))
+
+        outcomes = outcomes_of([a_cell()], lambda _: an_outcome(starts=2), results=tmp_path)
+
+        assert outcomes[a_cell()].starts == 2
+        assert len(list(tmp_path.iterdir())) == 2
 
     @pytest.mark.parametrize("text", ["", "[]", '{"attainment": 1.0}', '{"more": 2}'])
     def test_a_damaged_file_is_named_and_ends_the_run(self, tmp_path, capsys, text):
@@ -257,6 +272,44 @@ class TestResuming:
 
         assert code == 2
         assert "leadtime bench scaling:" in capsys.readouterr().err
+
+
+class TestDigestOfTheCode:
+    @pytest.fixture
+    def package(self, tmp_path):
+        for room in (*DECIDES, "cli"):
+            (tmp_path / room / "deep").mkdir(parents=True)
+            (tmp_path / room / "deep" / "rule.py").write_text("A = 1\n")
+        return tmp_path
+
+    @pytest.mark.parametrize("room", DECIDES)
+    def test_a_change_in_any_room_that_decides_is_another_code(self, package, room):
+        before = digest(package)
+
+        (package / room / "deep" / "rule.py").write_text("A = 2\n")
+
+        assert digest(package) != before
+
+    def test_so_is_a_file_moved(self, package):
+        before = digest(package)
+
+        (package / "scaling" / "deep" / "rule.py").rename(package / "scaling" / "rule.py")
+
+        assert digest(package) != before
+
+    def test_what_is_compiled_or_only_shown_is_not(self, package):
+        before = digest(package)
+
+        (package / "cli" / "deep" / "rule.py").write_text("A = 2\n")
+        (package / "scaling" / "__pycache__").mkdir()
+        (package / "scaling" / "__pycache__" / "rule.pyc").write_bytes(b"\0")
+
+        assert digest(package) == before
+
+    def test_the_product_s_own_is_found(self):
+        """An empty package would have the same digest for ever."""
+        assert len(code()) == 10
+        assert code() != digest(Path("nowhere"))
 
 
 def _never(cell: Cell) -> Outcome:

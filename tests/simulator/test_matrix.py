@@ -50,6 +50,7 @@ def an_outcome(**more: object) -> Outcome:
         "attainment": 1.0,
         "paid_hours": 12.0,
         "bound_hours": 10.0,
+        "worst_window": 0.95,
         "starts": 3,
         "ttft_p99": Seconds(0.8),
     }
