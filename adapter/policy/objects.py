@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,9 @@ from adapter.policy.load import PlacedPolicy
 from adapter.policy.parse import parse
 from adapter.policy.source_text import SourceText, unreadable
 from adapter.policy.tree import Items, Json, Keys, Node, Path, Scalar, node_at, plain, value_place
+
+_MAX_INT32: Final = 2**31 - 1
+"""The largest number in a field that rules read; a comparison with it also keeps NaN out."""
 
 _ENGINE_WORDS: Final = ("vllm", "sglang", "tritonserver", "text-generation-inference", "trtllm")
 
@@ -60,10 +64,11 @@ class KubeObject:
         return node.text if isinstance(node, Scalar) else ""
 
     def number(self, *path: str | int) -> float | None:
-        """Return the number at ``path``; None where there is none, or a template."""
+        """Return the number at ``path``; None where there is none, or none that a cluster takes."""
         value = self.value(*path)
-        usable = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(value) if usable else None  # type: ignore[arg-type]
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return float(value) if abs(value) <= _MAX_INT32 else None
 
     def mapping(self, *path: str | int) -> Mapping[str, Json]:
         """Return the mapping at ``path``; empty where there is none."""
@@ -236,11 +241,16 @@ def share(value: Json, of: int, *, up: bool) -> int | None:
     """Return ``3`` or ``25%`` in replicas; None where it is neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    digits = str(value).removesuffix("%")
-    if not digits.isdigit():
+    number = whole(str(value).removesuffix("%"))
+    if number is None:
         return None
-    part = int(digits) * of / 100 if str(value).endswith("%") else int(digits)
+    part = number * of / 100 if str(value).endswith("%") else number
     return math.ceil(part) if up else math.floor(part)
+
+
+def whole(text: str) -> int | None:
+    """Return a plain count such as ``16``; None for anything else, ``²`` among it."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -262,5 +272,5 @@ def _objects(root: Keys, source: SourceText) -> Iterator[KubeObject]:
 
 def _gpus(workload: KubeObject, container: Path) -> int:
     limits = workload.mapping(*container, "resources", "limits")
-    asked = (str(limits.get(name, "")) for name in ("nvidia.com/gpu", "amd.com/gpu"))
-    return sum(int(text) for text in asked if text.isdigit())
+    asked = (whole(str(limits.get(name, ""))) for name in ("nvidia.com/gpu", "amd.com/gpu"))
+    return sum(number for number in asked if number is not None)

@@ -14,6 +14,9 @@ METRIC: Final = "leadtime-desired-replicas"
 _DEFAULT_MAX: Final = 100
 """``maxReplicaCount`` of a ScaledObject that says nothing."""
 
+_LARGEST_TOLERANCE: Final = 10.0
+"""Beyond it a fleet is never scaled up anyway; the search for a step that is would not end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scaler:
@@ -51,7 +54,7 @@ class Scaler:
         """Return the tolerance of ``scaleUp`` or ``scaleDown``."""
         said = self.object.text(*self.behaviour, way, "tolerance")
         milli = milli_of(said)
-        return DEFAULT_TOLERANCE if milli is None else milli / 1000
+        return DEFAULT_TOLERANCE if milli is None else min(milli / 1000, _LARGEST_TOLERANCE)
 
 
 def scalers(landscape: Landscape) -> Iterator[Scaler]:
@@ -73,7 +76,7 @@ def our_metrics(one: KubeObject) -> tuple[Path, ...]:
 
 def milli_of(text: str) -> int | None:
     """Return a quantity such as ``1``, ``1000m`` or ``0.5`` in milli; None where it is none."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m|k)?", text.strip())
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(m|k)?", text.strip())
     if found is None:
         return None
     return round(float(found[1]) * {None: 1000, "m": 1, "k": 1_000_000}[found[2]])

@@ -18,6 +18,7 @@ from adapter.policy.objects import (
     nearest,
     read_objects,
     share,
+    whole,
     words_of,
 )
 from adapter.policy.scaler import Scaler, milli_of
@@ -357,3 +358,33 @@ def test_any_other_metric_of_an_hpa_is_named(metric):
     hpa = (HPA % ("a", 24)).replace("  metrics:\n", f"  metrics:\n  - {metric}\n")
 
     assert judged(hpa) == ["LT208"]
+
+
+@pytest.mark.parametrize("most", [".inf", "-.inf", ".nan", "1e300", "9" * 400])
+def test_a_maximum_that_no_cluster_takes_is_not_known(most):
+    assert Scaler.of(an_object(HPA % ("a", most))).most is None
+    assert judged(HPA % ("a", most)) == []
+
+
+@pytest.mark.parametrize("text", ["\u00b2", "-1", "1.5", "", "9" * 10, " 4"])
+def test_what_is_no_plain_count_is_none(text):
+    assert whole(text) is None
+    assert share(f"{text}%", 4, up=True) is None
+
+
+def test_superscripts_for_gpus_are_no_gpus():
+    pod = "kind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: '\u00b2'}}}]}\n"
+
+    assert gpus_of(an_object(pod)) == 0
+
+
+@pytest.mark.parametrize("most", [99_999, 2_147_483_647])
+@pytest.mark.parametrize("tolerance", ["0.1", "999999k"])
+def test_dead_zones_of_a_maximum_without_limit_are_found_at_once(most, tolerance):
+    text = HPA.replace('{tolerance: "0"}', f'{{tolerance: "{tolerance}"}}') % ("a", most)
+
+    assert judged(text) == ["LT203"]
+
+
+def test_a_quantity_of_a_thousand_digits_is_none():
+    assert milli_of("9" * 1000) is None

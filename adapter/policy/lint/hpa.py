@@ -14,6 +14,8 @@ from adapter.scaling.hpa import dead_zone
 _DEFAULT_DOWN_WINDOW: Final = 300.0
 _SYNC: Final = 15.0
 _MINUTE: Final = 60.0
+_LARGEST: Final = 10_000
+"""Replicas up to which dead zones are looked for; "no limit" is often written as two billion."""
 
 VALUE_TARGET: Final = Code(
     "LT201",
@@ -96,15 +98,11 @@ def _targets(one: KubeObject, path: Path) -> Iterator[Path]:
 
 def _dead_zone(landscape: Landscape) -> Iterator[Finding]:
     for scaler in scalers(landscape):
-        most, one = scaler.most, scaler.object
-        if most is None or most < 1:
-            continue
+        one, most = scaler.object, min(scaler.most or 0, _LARGEST)
         up, down = scaler.tolerance("scaleUp"), scaler.tolerance("scaleDown")
-        hidden = [at for at in range(1, most) if dead_zone(at, up=up, down=down).step_up > 1]
-        stuck = [at for at in range(2, most + 1) if dead_zone(at, up=up, down=down).step_down > 1]
-        if not hidden and not stuck:
+        first = _first_hidden(most, up=up, down=down)
+        if first is None:
             continue
-        first = min((*hidden, *stuck))
         zone = dead_zone(most, up=up, down=down)
         yield one.finding(
             scaler.maximum,
@@ -113,6 +111,15 @@ def _dead_zone(landscape: Landscape) -> Iterator[Finding]:
             f"the smallest are +{zone.step_up} and -{zone.step_down}",
             fix='behavior: {scaleUp: {tolerance: "0"}, scaleDown: {tolerance: "0"}}',
         )
+
+
+def _first_hidden(most: int, *, up: float, down: float) -> int | None:
+    """Return the least count up to ``most`` from which one more or one less is not followed."""
+    for at in range(1, most + 1):
+        zone = dead_zone(at, up=up, down=down)
+        if (zone.step_up > 1 and at < most) or (zone.step_down > 1 and at > 1):
+            return at
+    return None
 
 
 def _second_window(landscape: Landscape) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from adapter.policy.finding import Code, Finding, Severity
 from adapter.policy.lint.rule import AroundRule
-from adapter.policy.objects import KubeObject, Landscape, engine_of, gpus_of, together
+from adapter.policy.objects import KubeObject, Landscape, engine_of, gpus_of, together, whole
 from adapter.policy.scaler import METRIC, Scaler, our_metrics, scalers
 from adapter.policy.tree import Path
 
@@ -107,8 +107,9 @@ def _over_quota(landscape: Landscape) -> Iterator[Finding]:
 def _gpu_quota(quota: KubeObject) -> int | None:
     hard = quota.mapping("spec", "hard")
     for name in ("requests.nvidia.com/gpu", "requests.amd.com/gpu", "limits.nvidia.com/gpu"):
-        if str(hard.get(name, "")).isdigit():
-            return int(str(hard[name]))
+        allowed = whole(str(hard.get(name, "")))
+        if allowed is not None:
+            return allowed
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from adapter.policy.finding import Code, Finding, Severity
 from adapter.policy.kinds import WORKLOADS
 from adapter.policy.lint.rule import AroundRule
-from adapter.policy.objects import KubeObject, Landscape, gpus_of, share, together
+from adapter.policy.objects import KubeObject, Landscape, gpus_of, share, together, whole
 from adapter.policy.scaler import Scaler, scalers
 from adapter.policy.tree import Json, Path
 from adapter.scaling.duration import format_duration
@@ -96,9 +96,9 @@ def _free(landscape: Landscape, workload: KubeObject) -> tuple[int | None, str]:
         return landscape.free_gpus, "as told"
     runs = int(workload.number("spec", "replicas") or _least(landscape, workload) or 1)
     for quota in landscape.of_kind("ResourceQuota"):
-        hard = str(quota.mapping("spec", "hard").get("requests.nvidia.com/gpu", ""))
-        if hard.isdigit() and together(quota, workload):
-            return max(0, int(hard) - runs * gpus_of(workload)), f"{quota.shown} allows {hard}"
+        hard = whole(str(quota.mapping("spec", "hard").get("requests.nvidia.com/gpu", "")))
+        if hard is not None and together(quota, workload):
+            return max(0, hard - runs * gpus_of(workload)), f"{quota.shown} allows {hard}"
     return None, ""
 
 
