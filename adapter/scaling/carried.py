@@ -49,6 +49,9 @@ LEAST: Final = 0.25
 """Late first tokens lower a level to this share of what was served in time, no further: an
 objective that cannot be met would order replicas without end."""
 
+NOBODY: Final = 0.01
+"""First tokens below which there was none: a fluid has amounts where engines have counts."""
+
 FORGOTTEN: Final = Seconds(86_400.0)
 """Time constant of forgetting what was once served in time."""
 
@@ -75,7 +78,7 @@ def learned_carried(known: Carried, view: View, *, ttft: TtftSection | None) -> 
         return known
     count = max(sum(seen.counts[-1] for seen in points), offered.requests * point.seconds)
     late, slow = (
-        sum(_beyond(seen, limit) for seen in points) / count
+        _counted(sum(_beyond(seen, limit) for seen in points)) / count
         for limit in (ttft.objective, IN_TIME * ttft.objective)
     )
     return _lesson(known, view, offered, late=late, slow=slow)
@@ -128,6 +131,11 @@ def _moved(known: Carried, pool: int, by: float) -> tuple[float, ...]:
         return tuple(moved)
     least = LEAST * known.proven
     return tuple(max(m, min(least, k)) for m, k in zip(moved, known.levels, strict=True))
+
+
+def _counted(tokens: float) -> float:
+    """Return ``tokens``, or 0 for less than ``NOBODY``."""
+    return 0.0 if tokens < NOBODY else tokens
 
 
 def _beyond(point: TtftPoint, limit: float) -> float:

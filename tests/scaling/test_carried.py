@@ -300,3 +300,8 @@ def test_two_versions_together_teach_nothing() -> None:
     mixed = a_fleet(*serving(2, running=5), *serving(2, prefix="t", running=5, version="v2"))
 
     assert after(seen(fleet=mixed)) == known()
+
+
+def test_a_trace_of_a_late_token_is_none() -> None:
+    """A fluid's amounts are never quite 0; a thousandth of a request is nobody."""
+    assert at_four(after(seen(counts=(99.999, 99.999, 100.0, 100.0)))) == at_four(after(seen()))

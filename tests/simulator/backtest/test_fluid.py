@@ -84,6 +84,11 @@ def test_no_policy_pays_less_than_the_bound_while_it_serves_in_time():
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(
+    strict=True,
+    reason="since pools are sized by learned work, a fluid teaches more slowly and pays more: "
+    "the morning 23 %, the crowd 2.7 times; docs/backtest.md says so",
+)
 @pytest.mark.parametrize(
     ("name", "hour", "scale", "paid"),
     [("office-week", 31, 0.4, 0.15), ("flash-crowd", 33.5, 0.3, 0.3)],
