@@ -183,18 +183,26 @@ def beside(placed: PlacedPolicy, other: KubeObject) -> bool:
     return not said or not other.namespace or placed.policy.metadata.namespace == other.namespace
 
 
-def pod_of(workload: KubeObject) -> tuple[str, ...]:
-    """Return the path of the pod spec of ``workload``; of a group, its workers'."""
-    if workload.kind == "LeaderWorkerSet":
-        return ("spec", "leaderWorkerTemplate", "workerTemplate", "spec")
+def templates_of(workload: KubeObject) -> tuple[tuple[str, ...], ...]:
+    """Return the paths of its pod templates; of a group, the leader's first where it has one."""
     if workload.kind == "Pod":
-        return ("spec",)
-    return ("spec", "template", "spec")
+        return ((),)
+    if workload.kind != "LeaderWorkerSet":
+        return (("spec", "template"),)
+    names = ("leaderTemplate", "workerTemplate")
+    paths = (("spec", "leaderWorkerTemplate", name) for name in names)
+    return tuple(path for path in paths if workload.node(*path) is not None)
 
 
-def containers(workload: KubeObject) -> Iterator[Path]:
-    """Yield the path of every container that runs beside the others."""
-    path = (*pod_of(workload), "containers")
+def pod_of(workload: KubeObject) -> tuple[str, ...]:
+    """Return the path of the pod spec that is served from; of a group, its leader's."""
+    return (*next(iter(templates_of(workload)), ()), "spec")
+
+
+def containers(workload: KubeObject, template: tuple[str, ...] | None = None) -> Iterator[Path]:
+    """Yield the path of every container of the pod that is served from, or of ``template``'s."""
+    pod = pod_of(workload) if template is None else (*template, "spec")
+    path = (*pod, "containers")
     for number in range(workload.count(*path)):
         yield (*path, number)
 
@@ -234,7 +242,12 @@ def gpus_of(workload: KubeObject) -> int:
     size = 1
     if workload.kind == "LeaderWorkerSet":
         size = int(workload.number("spec", "leaderWorkerTemplate", "size") or 1)
-    return size * sum(_gpus(workload, path) for path in containers(workload))
+    pods = [
+        sum(_gpus(workload, path) for path in containers(workload, template))
+        for template in templates_of(workload)
+    ]
+    # a group is one leader and size - 1 workers, all from one template where no other is given
+    return sum(pods[:1]) + (size - 1) * sum(pods[-1:])
 
 
 def share(value: Json, of: int, *, up: bool) -> int | None:

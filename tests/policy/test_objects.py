@@ -388,3 +388,18 @@ def test_dead_zones_of_a_maximum_without_limit_are_found_at_once(most, tolerance
 
 def test_a_quantity_of_a_thousand_digits_is_none():
     assert milli_of("9" * 1000) is None
+
+
+@pytest.mark.parametrize(
+    ("leader", "worker", "size", "gpus"), [(0, 8, 3, 16), (1, 8, 3, 17), (None, 8, 3, 24)]
+)
+def test_a_group_has_the_gpus_of_one_leader_and_of_its_workers(leader, worker, size, gpus):
+    def template(number: int) -> str:
+        asked = f"{{limits: {{nvidia.com/gpu: {number}}}}}"
+        return f"{{spec: {{containers: [{{resources: {asked}}}]}}}}"
+
+    own = "" if leader is None else f"leaderTemplate: {template(leader)}, "
+    group = f"{{size: {size}, {own}workerTemplate: {template(worker)}}}"
+
+    text = f"kind: LeaderWorkerSet\nspec: {{leaderWorkerTemplate: {group}}}\n"
+    assert gpus_of(an_object(text)) == gpus

@@ -6,7 +6,15 @@ from typing import Final
 from adapter.policy.finding import Code, Finding, Severity
 from adapter.policy.kinds import WORKLOADS
 from adapter.policy.lint.rule import AroundRule
-from adapter.policy.objects import KubeObject, Landscape, gpus_of, share, together, whole
+from adapter.policy.objects import (
+    KubeObject,
+    Landscape,
+    gpus_of,
+    share,
+    templates_of,
+    together,
+    whole,
+)
 from adapter.policy.scaler import Scaler, scalers
 from adapter.policy.tree import Json, Path
 from adapter.scaling.duration import format_duration
@@ -48,7 +56,7 @@ BUDGET_BLOCKS: Final = Code(
 
 def _deadlock(landscape: Landscape) -> Iterator[Finding]:
     for workload in landscape.of_kind(*WORKLOADS):
-        where, gone, surge = _knobs(workload)
+        where, gone, surge = _knobs(landscape, workload)
         if gone is None or surge is None:
             continue
         if gone == surge == 0:
@@ -72,9 +80,12 @@ def _deadlock(landscape: Landscape) -> Iterator[Finding]:
             )
 
 
-def _knobs(workload: KubeObject) -> tuple[Path, int | None, int | None]:
-    """Return where the strategy stands, and its two knobs in replicas as Kubernetes rounds."""
-    replicas = int(workload.number("spec", "replicas") or 1)
+def _knobs(landscape: Landscape, workload: KubeObject) -> tuple[Path, int | None, int | None]:
+    """Return where the strategy stands, and its two knobs in replicas as Kubernetes rounds.
+
+    Percentages that both come to 0 let one go all the same; only 0 beside 0 is refused.
+    """
+    replicas = _runs(landscape, workload)
     if workload.kind == "LeaderWorkerSet":
         where: Path = ("spec", "rolloutStrategy", "rollingUpdateConfiguration")
         defaults: tuple[Json, Json] = (1, 0)
@@ -85,16 +96,23 @@ def _knobs(workload: KubeObject) -> tuple[Path, int | None, int | None]:
         if workload.text("spec", "strategy", "type") == "Recreate":
             return where, replicas, 0
     said = workload.mapping(*where)
-    gone = share(said.get("maxUnavailable", defaults[0]), replicas, up=False)
-    surge = share(said.get("maxSurge", defaults[1]), replicas, up=True)
+    knobs = said.get("maxUnavailable", defaults[0]), said.get("maxSurge", defaults[1])
+    gone, surge = share(knobs[0], replicas, up=False), share(knobs[1], replicas, up=True)
+    if gone == surge == 0 and not {str(knob) for knob in knobs} <= {"0", "0%"}:
+        gone = 1
     return where, gone, surge
+
+
+def _runs(landscape: Landscape, workload: KubeObject) -> int:
+    """Return how many run at the least: those that are said, or its autoscaler's minimum."""
+    return int(workload.number("spec", "replicas") or _least(landscape, workload) or 1)
 
 
 def _free(landscape: Landscape, workload: KubeObject) -> tuple[int | None, str]:
     """Return the GPUs that are left while ``workload`` runs, and how that is known."""
     if landscape.free_gpus is not None:
         return landscape.free_gpus, "as told"
-    runs = int(workload.number("spec", "replicas") or _least(landscape, workload) or 1)
+    runs = _runs(landscape, workload)
     for quota in landscape.of_kind("ResourceQuota"):
         hard = whole(str(quota.mapping("spec", "hard").get("requests.nvidia.com/gpu", "")))
         if hard is not None and together(quota, workload):
@@ -189,11 +207,14 @@ def _blocked(budget: KubeObject, runs: int) -> str:
 
 def _covers(budget: KubeObject, workload: KubeObject) -> bool:
     wanted = budget.mapping("spec", "selector", "matchLabels")
-    template: Path = ("spec", "template", "metadata", "labels")
-    if workload.kind == "LeaderWorkerSet":
-        template = ("spec", "leaderWorkerTemplate", "workerTemplate", "metadata", "labels")
-    labels = workload.mapping(*template)
-    return bool(wanted) and together(budget, workload) and wanted.items() <= labels.items()
+    return (
+        bool(wanted)
+        and together(budget, workload)
+        and any(
+            wanted.items() <= workload.mapping(*template, "metadata", "labels").items()
+            for template in templates_of(workload)
+        )
+    )
 
 
 ROLLOUTS: Final = (
