@@ -96,6 +96,9 @@ class ExternalScaler:
         """
         key, said = _key(reference), None
         while True:
+            # Found before it is waited for: the board keeps what is waited for, and a caller may
+            # make up any name.
+            self._board.find(key)
             change = self._board.change(key)
             active = self._active(key)
             if active is not None and active != said:

@@ -24,8 +24,9 @@ NAME: Final = DESCRIPTOR.services_by_name["ExternalScaler"].full_name
 
 _STREAM: Final = "StreamIsActive"
 
-_LONGEST_DETAILS: Final = 1000
-"""Characters. Details travel in a header, which clients take 8 KiB of."""
+_LONGEST_DETAILS: Final = 2000
+"""Bytes. Details travel in a header, which clients take 8 KiB of, and each byte beyond ASCII is
+three there."""
 
 _Request = TypeVar("_Request", bound=Message)
 
@@ -149,7 +150,12 @@ def _status(method: str, error: Exception) -> tuple[grpc.StatusCode, str]:
     else:
         _log.error("call=failed method=%s", method, exc_info=error)
         return grpc.StatusCode.INTERNAL, "internal error; the adapter's log has the details"
-    return code, str(error)[:_LONGEST_DETAILS]
+    return code, _shortened(str(error))
+
+
+def _shortened(text: str) -> str:
+    """Return as much of ``text`` as every client takes."""
+    return text.encode(errors="replace")[:_LONGEST_DETAILS].decode(errors="ignore")
 
 
 def _serialized(message: Message) -> bytes:

@@ -355,3 +355,60 @@ async def test_the_same_decision_of_another_board_is_answered_alike():
             )
 
     assert answers[0] == answers[1]
+
+
+async def test_a_stream_for_nobody_leaves_nothing_behind():
+    """Anybody who reaches the port may make up names; the board must not collect them."""
+    board = Waited()
+    put(board, "chat", a_decision(7))
+    async with scaler_and_caller(board) as keda:
+        for number in range(3):
+            assert await _stream(keda, f"nobody-{number}").end() is grpc.StatusCode.NOT_FOUND
+        unknown = list(board.waited_for)
+        stream = _stream(keda)
+        await stream.state()
+        board.withdraw(PolicyKey("default", "chat"))
+        await stream.end()
+
+    assert unknown == []
+    assert set(board.waited_for) == {PolicyKey("default", "chat")}
+
+
+class Waited(Board):
+    """A board that remembers what was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited_for: list[PolicyKey | None] = []
+
+    def change(self, key: PolicyKey | None) -> asyncio.Event:
+        self.waited_for.append(key)
+        return super().change(key)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "模", "😀"])
+async def test_a_name_of_any_length_is_refused_as_what_it_is(letter: str):
+    """Above 8 KiB of header a client drops the answer now and then, and its code with it."""
+    async with scaler_and_caller(a_board(chat=a_decision(7))) as keda:
+        asked_for = reference(letter * 3000)
+        refusals = {await keda.refusal(keda.is_active, asked_for) for _ in range(50)}
+
+    ((code, details),) = refusals
+    assert code is grpc.StatusCode.NOT_FOUND
+    assert details.startswith(f"no policy default/{letter}")
+    assert len(details.encode()) <= 2000
+
+
+async def test_a_stream_whose_deadline_passes_is_let_go():
+    board = a_board(chat=a_decision(7))
+    meters = Meters(board, clock=FakeClock())
+    async with scaler_and_caller(board, meters=meters) as keda:
+        stream = Following(keda.stream_is_active(reference(), timeout=0.2))
+        first, code = await stream.state(), await stream.end()
+        async with asyncio.timeout(10):
+            while "leadtime_keda_streams 0.0" not in meters.render().decode():
+                await keda.count()
+        counted = meters.render().decode()
+
+    assert (first, code) == (True, grpc.StatusCode.DEADLINE_EXCEEDED)
+    assert 'leadtime_keda_calls_total{code="CANCELLED",method="StreamIsActive"} 1.0' in counted

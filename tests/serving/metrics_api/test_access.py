@@ -111,3 +111,13 @@ async def test_a_key_or_a_certificate_is_enough_where_both_are_offered(pki: Pki,
         nobody = await wire.get(PATH, context=pki.client(None))
 
     assert (certified.status, keyed.status, nobody.status) == (200, 200, 401)
+
+
+async def test_a_wrong_key_is_told_whatever_certificate_comes_with_it(pki: Pki, keys: ApiKeys):
+    """Even the cluster's admin: a key that is shown is meant."""
+    headers = [("X-API-KEY", "wrong"), *MASTERS]
+    async with secure_server(a_board(chat=a_decision(7)), pki, keys=keys) as wire:
+        answer = await wire.get(PATH, headers, context=pki.front_proxy())
+
+    assert answer.status == 401
+    assert "not a valid API key" in answer.message
