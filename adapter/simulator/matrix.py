@@ -5,6 +5,7 @@ Source: evaluation sections 4.3 and 7.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -24,7 +25,8 @@ from adapter.simulator.score import Objective, Score
 from adapter.simulator.starts import LoadTimes
 from adapter.simulator.stretches import Hours, Stretch, stretch
 from adapter.simulator.synthetic import Deck
-from adapter.simulator.world import Autoscaler, Setting, World
+from adapter.simulator.trials import trial
+from adapter.simulator.world import Autoscaler, Fault, Setting, World
 
 STATIC_BEST: Final = "static-best"
 STATIC_P100: Final = "static-p100"
@@ -70,6 +72,8 @@ class Cell:
 
     course: Course
     policy: str
+    fault: str | None = None
+    """By its name in ``trials``; None: nothing goes wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,19 +130,18 @@ def run(cell: Cell) -> Outcome:
 
     Raises:
         TraceError: the trace is not there.
-        KeyError: no such engine or policy.
+        KeyError: no such engine, policy or fault.
     """
     track = _track(cell.course)
     tuned_to = tuned_target(cell.course) if cell.policy == TUNED else None
     match cell.policy:
         case "static-best":
-            score = track.best_static()
+            score = track.best_static(cell.fault)
         case "static-p100":
-            score = track.constant(static_p100(track.task).replicas)
+            score = track.constant(static_p100(track.task).replicas, cell.fault)
         case _:
-            score = track.play(
-                track.autoscaler(cell.policy, tuned_to), first=track.first(track.stretch)
-            )
+            player, first = track.autoscaler(cell.policy, tuned_to), track.first(track.stretch)
+            score = track.play(player, first=first, fault=cell.fault)
     return Outcome(
         attainment=score.attainment,
         paid_hours=score.paid_hours,
@@ -239,16 +242,20 @@ class _Track:
                 return rival(rule, bounds=(1, self.most), stale_after=ours.spec.stale_after)
         raise KeyError(f"no policy {name!r}; there are {', '.join((*policies(), *ABLATIONS))}")
 
-    def play(self, autoscaler: Autoscaler, *, first: int) -> Score:
+    def play(self, autoscaler: Autoscaler, *, first: int, fault: str | None = None) -> Score:
         """Return what came of one run."""
-        return self._play(self.stretch, autoscaler, first=first)
+        load = self.stretch
+        wrong = () if fault is None else (trial(fault, warm_up=load.warm_up, judged=load.judged),)
+        return self._play(load, autoscaler, first=first, faults=wrong)
 
     def rehearse(self, target: float) -> Score:
         """Return what an in-flight HPA with that target makes of the time before the judged."""
         load = stretch(self.course.trace, before(self.course.hours))
         return self._play(load, self.autoscaler(TUNED, target), first=self.first(load))
 
-    def _play(self, load: Stretch, autoscaler: Autoscaler, *, first: int) -> Score:
+    def _play(
+        self, load: Stretch, autoscaler: Autoscaler, *, first: int, faults: Sequence[Fault] = ()
+    ) -> Score:
         course = self.course
         starts = LoadTimes(course.load_time, seed=course.seed)
         setting = Setting(
@@ -259,25 +266,26 @@ class _Track:
             seed=course.seed,
         )
         requests = load.play(self.factor, seed=course.seed).arrivals()
-        world = World(setting, requests, autoscaler=autoscaler)
+        world = World(setting, requests, autoscaler=autoscaler, faults=faults)
         world.play(Timestamp(load.begin + load.length))
         return world.score()
 
-    def constant(self, replicas: int) -> Score:
+    def constant(self, replicas: int, fault: str | None = None) -> Score:
         """Return what came of so many replicas all the time."""
-        return self.play(static, first=replicas)
+        return self.play(static, first=replicas, fault=fault)
 
-    def best_static(self) -> Score:
+    def best_static(self, fault: str | None = None) -> Score:
         """Return the run of the fewest constant replicas that met the objective.
 
-        The search begins at the fluid answer; at the most replicas allowed it gives up.
+        The search begins at the fluid answer; at the most replicas allowed it gives up. It knows
+        the whole load, and of no fault.
         """
         count = best_static(self.task, missed_share=1 - GOOD).replicas
         score = self.constant(count)
         while score.attainment < GOOD and count < self.most:
             count += 1
             score = self.constant(count)
-        return score
+        return score if fault is None else self.constant(count, fault)
 
 
 def _work(engine: EnginePreset, load: Stretch, factor: float, *, seed: int) -> tuple[float, ...]:

@@ -5,10 +5,12 @@ import io
 import json
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adapter.cli.benchmarks.cell_text import as_json, as_text
 from adapter.cli.benchmarks.cells import DECIDES, code, digest, outcomes_of
 from adapter.cli.benchmarks.scaling import add_options, cells_of
 from adapter.cli.main import main
@@ -16,6 +18,7 @@ from adapter.fleet.units import Seconds
 from adapter.simulator.ablations import ABLATIONS
 from adapter.simulator.matrix import Cell, Course, Outcome, policies
 from adapter.simulator.stretches import QUICK
+from adapter.simulator.trials import FAULTS
 
 KEYS = [
     "trace",
@@ -23,6 +26,7 @@ KEYS = [
     "loadTimeSeconds",
     "fleet",
     "policy",
+    "fault",
     "seed",
     "attainment",
     "paidHours",
@@ -188,7 +192,7 @@ class TestText:
         assert [row.split()[1] for row in rows] == ["kthena", "wva-v1", "leadtime"]
 
     def test_each_course_has_a_table_of_its_own(self, capsys):
-        bench("--policy", "static-p100", "--seeds", "2")
+        bench("--policy", "static-p100", "--load-time", "240")
 
         assert len(capsys.readouterr().out.strip().split("\n\n")) == 2
 
@@ -203,6 +207,102 @@ class TestText:
         row = capsys.readouterr().out.splitlines()[-1]
         assert row.split()[:3] == ["miss", "static-p100", "98.99%"]
         assert row.endswith("-")
+
+
+class TestSeveralSeeds:
+    def outcomes(self, **shares: tuple[float, ...]) -> dict[Cell, Outcome]:
+        course = a_cell().course
+        return {
+            Cell(replace(course, seed=seed), policy): an_outcome(
+                attainment=share, paid_hours=10.0 + seed, bound_hours=9.0 + seed / 100
+            )
+            for policy, each in shares.items()
+            for seed, share in enumerate(each, start=1)
+        }
+
+    def test_a_policy_has_one_line_with_means_and_their_intervals(self):
+        text = as_text(self.outcomes(ours=(1.0, 0.998, 0.999), other=(1.0, 1.0, 0.9)))
+
+        title, explained, _, first, second = text.splitlines()
+        assert title.endswith("seeds 1 to 3: bound 9.01 to 9.03 replica-hours")
+        assert "bootstrap" in explained
+        assert (
+            " ".join(first.split()) == "1. ours 99.90% [99.80%, 100.00%] 1.33 [1.22, 1.44] 3 of 3"
+        )
+        assert second.split()[:3] == ["miss", "other", "96.66%"]
+        assert second.endswith("2 of 3")
+
+    def test_one_miss_is_a_miss_whatever_the_mean(self):
+        """99.6 % on average, and late for one seed in five."""
+        text = as_text(self.outcomes(ours=(1.0, 1.0, 1.0, 1.0, 0.98)))
+
+        row = text.splitlines()[-1]
+        assert row.split()[:3] == ["miss", "ours", "99.60%"]
+        assert row.endswith("4 of 5")
+
+    def test_the_cheapest_on_average_is_first(self):
+        cheap = self.outcomes(cheap=(1.0, 1.0))
+        dear = {
+            cell: replace(outcome, paid_hours=20.0)
+            for cell, outcome in self.outcomes(dear=(1.0, 1.0)).items()
+        }
+
+        rows = as_text({**dear, **cheap}).splitlines()[3:]
+
+        assert [row.split()[:2] for row in rows] == [["1.", "cheap"], ["2.", "dear"]]
+
+    def test_the_json_has_every_seed_by_itself(self):
+        found = json.loads(as_json(self.outcomes(ours=(1.0, 0.998))))["cells"]
+
+        assert [(cell["seed"], cell["attainment"]) for cell in found] == [(1, 1.0), (2, 0.998)]
+
+
+class TestFaults:
+    def test_each_fault_is_beside_the_same_run_without_it(self, capsys):
+        code = bench("--faults", "--policy", "static-p100", "--policy", "keda-waiting")
+
+        _, _, header, *rows = capsys.readouterr().out.splitlines()
+        assert code == 0
+        assert header.split()[:2] == ["fault", "policy"]
+        assert len(rows) == 2 * len(FAULTS)
+        assert [row[5:].split()[:2] for row in rows[:2]] == [
+            ["scrape-gap-5m", "static-p100"],
+            ["scrape-gap-5m", "keda-waiting"],
+        ]
+
+    def test_what_it_changed_is_told_and_a_miss_is_marked(self):
+        outcomes = {
+            a_cell(): an_outcome(),
+            replace(a_cell(), fault="replica-dies"): an_outcome(
+                attainment=0.9, paid_hours=13.5, worst_window=0.4
+            ),
+        }
+
+        (row,) = as_text(outcomes).splitlines()[3:]
+
+        assert row.split() == [
+            *("miss", "replica-dies", "leadtime"),
+            *("100.00%", "90.00%", "12.00", "13.50", "40.00%"),
+        ]
+
+    def test_a_run_with_a_fault_is_another_cell(self, capsys, tmp_path):
+        bench("--faults", "--policy", "static-p100", "-o", "json", "--results", str(tmp_path))
+
+        found = cells(capsys.readouterr().out)
+        assert [cell["fault"] for cell in found] == [None, *FAULTS]
+        assert len(list(tmp_path.iterdir())) == 1 + len(FAULTS)
+        died = next(cell for cell in found if cell["fault"] == "replica-dies")
+        assert died["worstTenMinutes"] < found[0]["worstTenMinutes"]
+
+    def test_unless_told_otherwise_it_is_three_policies_on_the_quick_office_morning(self):
+        parser = argparse.ArgumentParser()
+        add_options(parser)
+
+        chosen = cells_of(parser.parse_args(["--faults"]))
+
+        assert {cell.policy for cell in chosen} == {"leadtime", "hpa-in-flight-tuned", "kthena"}
+        assert {cell.course.hours for cell in chosen} == {QUICK["office-week"]}
+        assert len(chosen) == 3 * (1 + len(FAULTS))
 
 
 class TestResuming:

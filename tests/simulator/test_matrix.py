@@ -221,9 +221,27 @@ def test_ablations_are_known_and_not_played_unasked():
     assert run(Cell(RAMP, "leadtime-delay-300s")) != run(Cell(RAMP, "leadtime"))
 
 
+@pytest.mark.parametrize("policy", ["leadtime", "static-best", "static-p100"])
+def test_a_fault_changes_the_run_and_not_the_bound(policy):
+    whole, hurt = (run(Cell(RAMP, policy, fault)) for fault in (None, "replica-dies"))
+
+    assert hurt.attainment < whole.attainment
+    assert hurt.bound_hours == whole.bound_hours
+
+
+def test_a_constant_in_hindsight_knows_of_no_fault():
+    """With prompts that double it would have to be larger; it pays what it paid without."""
+    whole, hurt = (run(Cell(RAMP, "static-best", fault)) for fault in (None, "prompts-double"))
+
+    assert hurt.paid_hours == whole.paid_hours
+    assert not hurt.good
+
+
 def test_unknown_names_are_refused_with_those_that_there_are():
     with pytest.raises(KeyError, match=r"no policy 'magic'.*leadtime"):
         run(Cell(RAMP, "magic"))
+    with pytest.raises(KeyError, match="gremlins"):
+        run(Cell(RAMP, "leadtime", "gremlins"))
     with pytest.raises(KeyError, match="no engine preset 'abacus'"):
         run(Cell(replace(RAMP, engine="abacus"), "leadtime"))
     with pytest.raises(TraceError, match="no trace 'dreams'"):

@@ -67,9 +67,10 @@ def _read(path: Path) -> Outcome:
 def name_of(cell: Cell) -> str:
     """Return a name that differs where anything differs that decides the outcome."""
     course, hours = cell.course, cell.course.hours
+    who = cell.policy if cell.fault is None else f"{cell.policy}+{cell.fault}"
     return (
         f"{course.trace}-{hours.since:g}+{hours.warm_up:g}+{hours.judged:g}h_{course.engine}"
-        f"_{course.load_time:g}s_{course.fleet}_{cell.policy}_{course.seed}"
+        f"_{course.load_time:g}s_{course.fleet}_{who}_{course.seed}"
     )
 
 

@@ -26,6 +26,8 @@ _QUICK_LOAD_TIMES: Final = (240.0,)
 _FLEETS: Final = (4, 10, 30)
 _QUICK_FLEETS: Final = (4,)
 _SEEDS: Final = 5
+_FAULTY_TRACE: Final = "office-week"
+_FAULTY_POLICIES: Final = ("leadtime", "hpa-in-flight-tuned", "kthena")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--policy", action="append", metavar="NAME", help="default: every one")
     group.add_argument(
         "--ablations", action="store_true", help="our policy with one part taken away, too"
+    )
+    group.add_argument(
+        "--faults",
+        action="store_true",
+        help="what goes wrong, without and with; ours and two others unless policies are named",
     )
     group.add_argument("--seeds", type=_count, metavar="N", help="1 to N (5, or 1 if quick)")
     group.add_argument(
@@ -87,12 +94,15 @@ def cells_of(arguments: argparse.Namespace) -> "list[Cell]":
     from adapter.simulator.presets import PRESETS
     from adapter.simulator.stretches import KNOWN, QUICK, WHOLE, stretch
     from adapter.simulator.synthetic import SCENARIOS
+    from adapter.simulator.trials import FAULTS
 
-    quick = arguments.quick
+    faulty = arguments.faults
+    quick = arguments.quick or (faulty and not arguments.trace)
     hours = QUICK if quick else WHOLE
-    traces = arguments.trace or [name for name in SCENARIOS if name in hours]
+    synthetic = [_FAULTY_TRACE] if faulty else [name for name in SCENARIOS if name in hours]
+    traces = arguments.trace or synthetic
     engines = arguments.engine or (_QUICK_ENGINES if quick else _ENGINES)
-    chosen = list(arguments.policy or policies())
+    chosen = list(arguments.policy or (_FAULTY_POLICIES if faulty else policies()))
     chosen += [name for name in ABLATIONS if arguments.ablations and name not in chosen]
     _insist("trace", traces, [name for name in KNOWN if name in hours])
     _insist("engine", engines, [one.name for one in PRESETS])
@@ -117,9 +127,11 @@ def cells_of(arguments: argparse.Namespace) -> "list[Cell]":
                 hours=hours[trace],
             ),
             policy,
+            fault,
         )
         for trace, engine, load_time, fleet, seed in courses
         for policy in chosen
+        for fault in (None, *(FAULTS if faulty else ()))
     ]
 
 
