@@ -27,6 +27,7 @@ examples:
   leadtime bench parse --exposition dump.prom       your engine's text beside the made-up one
   leadtime bench scrape reads --seconds 60 -o json  longer, for scripts
   leadtime bench scaling --quick --results cells    our policy against others; again to resume
+  leadtime bench scaling --faults --html page.html  what goes wrong, without and with, as a page
 
 parts:
   parse     exposition text to samples: the library alone, and behind the prefilter

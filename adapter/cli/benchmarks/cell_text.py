@@ -116,4 +116,9 @@ def ranked(standings: Sequence[Standing]) -> Iterator[tuple[str, Standing]]:
 
 def percent(share: float) -> str:
     """Return it cut, not rounded: 98.996 % is not 99 %."""
-    return f"{int(share * 10_000 + _ROUNDING) / 100:.2f}%"
+    return f"{cut_percent(share):.2f}%"
+
+
+def cut_percent(share: float) -> float:
+    """Return the percents with two digits, the others cut."""
+    return int(share * 10_000 + _ROUNDING) / 100

@@ -13,7 +13,7 @@ from adapter.cli.options import positive
 from adapter.controller.errors import AdapterError
 
 if TYPE_CHECKING:
-    from adapter.simulator.matrix import Cell
+    from adapter.simulator.matrix import Cell, Outcome
 
 FINE, FOUND, UNUSABLE = 0, 1, 2
 
@@ -51,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--results", type=Path, metavar="DIR", help="keep finished cells; resume from them"
     )
+    group.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts as well")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,8 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         cells = cells_of(arguments)
+        _insist_on_place(arguments.html)
         with _quiet():
             outcomes = outcomes_of(cells, matrix.run, results=arguments.results)
+        _write(arguments.html, outcomes)
     except (BenchmarkUsageError, KeptCellError, AdapterError, OSError) as error:
         print(f"leadtime bench scaling: {error}", file=sys.stderr)
         return UNUSABLE
@@ -139,6 +142,19 @@ def _insist(what: str, asked: Iterable[str], known: Sequence[str]) -> None:
     for name in asked:
         if name not in known:
             raise BenchmarkUsageError(f"no {what} {name!r} here; there are {', '.join(known)}")
+
+
+def _insist_on_place(page: Path | None) -> None:
+    """Refuse a page that has no place now, not hours later."""
+    if page is not None and (page.is_dir() or not page.absolute().parent.is_dir()):
+        raise BenchmarkUsageError(f"--html {page}: give a file in a directory that is there")
+
+
+def _write(page: Path | None, outcomes: "dict[Cell, Outcome]") -> None:
+    if page is not None:
+        from adapter.cli.benchmarks.cell_html import as_html
+
+        page.write_text(as_html(outcomes))
 
 
 @contextmanager
