@@ -19,6 +19,12 @@ _MAX_INT32: Final = 2**31 - 1
 
 _ENGINE_WORDS: Final = ("vllm", "sglang", "tritonserver", "text-generation-inference", "trtllm")
 
+_BEFORE_ENGINES: Final = re.compile("router|gateway|proxy|exporter")
+"""In the name of an image, without its registry and owner."""
+
+_BEFORE: Final = re.compile(r"launch_router|\b(?:vllm|sglang|sgl)-router\b")
+"""In a word of a command line."""
+
 
 @dataclass(frozen=True, slots=True)
 class KubeObject:
@@ -229,12 +235,38 @@ def flag(words: Iterable[str], name: str) -> str | None:
 
 def engine_of(workload: KubeObject) -> str:
     """Return which inference engine ``workload`` seems to run; empty when none is seen."""
-    for path in containers(workload):
-        said = " ".join((workload.text(*path, "image"), *words_of(workload, path))).lower()
-        for word in _ENGINE_WORDS:
-            if word in said:
-                return word
-    return ""
+    return next((one for path in containers(workload) if (one := engine_in(workload, path))), "")
+
+
+def engine_in(workload: KubeObject, container: Path) -> str:
+    """Return which inference engine a container seems to run; empty when none is seen.
+
+    What stands in front of engines has their names in its image and its options; it is none.
+    """
+    if in_front(workload, container):
+        return ""
+    image = workload.text(*container, "image").lower()
+    words = [word.lower() for word in words_of(workload, container)]
+    pairs = zip(["", *words], words, strict=False)
+    run = [word for before, word in pairs if not _is_option(word) and not _takes(before)]
+    said = " ".join((image, *run))
+    return next((word for word in _ENGINE_WORDS if word in said), "")
+
+
+def in_front(workload: KubeObject, container: Path) -> bool:
+    """Return whether a container passes requests on to engines: a router, a gateway."""
+    image = workload.text(*container, "image").lower().rpartition("/")[2]
+    words = (word.lower() for word in words_of(workload, container))
+    return _BEFORE_ENGINES.search(image) is not None or any(map(_BEFORE.search, words))
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") or "=" in word
+
+
+def _takes(word: str) -> bool:
+    """Return whether the next word may be this one's value."""
+    return word.startswith("--") and word != "--" and "=" not in word
 
 
 def gpus_of(workload: KubeObject) -> int:

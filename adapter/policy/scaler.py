@@ -74,6 +74,15 @@ def our_metrics(one: KubeObject) -> tuple[Path, ...]:
     return tuple(path for path in paths if one.text(*path, *name).lower() == METRIC)
 
 
+def made_by_keda(one: KubeObject) -> bool:
+    """Return whether an HPA is one that KEDA made: its ScaledObject is what people write."""
+    owners = range(one.count("metadata", "ownerReferences"))
+    owned = (one.text("metadata", "ownerReferences", n, "kind") == "ScaledObject" for n in owners)
+    return one.kind == "HorizontalPodAutoscaler" and (
+        one.name.startswith("keda-hpa-") or any(owned)
+    )
+
+
 def milli_of(text: str) -> int | None:
     """Return a quantity such as ``1``, ``1000m`` or ``0.5`` in milli; None where it is none."""
     found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(m|k)?", text.strip())

@@ -403,3 +403,22 @@ def test_a_group_has_the_gpus_of_one_leader_and_of_its_workers(leader, worker, s
 
     text = f"kind: LeaderWorkerSet\nspec: {{leaderWorkerTemplate: {group}}}\n"
     assert gpus_of(an_object(text)) == gpus
+
+
+@pytest.mark.parametrize(
+    ("image", "words", "engine"),
+    [
+        ("vllm/vllm-openai:v1", "", "vllm"),
+        ("registry:5000/mine", "python3 -m vllm.entrypoints.openai.api_server", "vllm"),
+        ("mine", "nsys profile --trace=cuda -- sglang serve", "sglang"),
+        ("vllm-project/router:v1", "--engine x", ""),
+        ("mine", "python3 -m sglang_router.launch_router", ""),
+        ("mine", "--backend vllm", ""),
+        ("mine", "--backend=vllm -vllm release=vllm", ""),
+        ("vllm/gateway-of-none/vllm-openai", "", "vllm"),
+    ],
+)
+def test_an_engine_is_known_by_image_or_command_and_not_by_an_option(image, words, engine):
+    one = json.dumps({"image": image, "command": words.split()})
+
+    assert engine_of(an_object(f"kind: Pod\nspec: {{containers: [{one}]}}\n")) == engine

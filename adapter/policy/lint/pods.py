@@ -11,11 +11,14 @@ from adapter.policy.objects import (
     KubeObject,
     Landscape,
     containers,
+    engine_in,
     engine_of,
     flag,
+    in_front,
     pod_of,
     words_of,
 )
+from adapter.policy.scaler import our_metrics
 from adapter.policy.tree import Path
 from adapter.scaling.duration import format_duration
 
@@ -47,21 +50,23 @@ PROBE_BUDGET: Final = Code(
 def _engines(landscape: Landscape) -> Iterator[tuple[KubeObject, Path]]:
     """Yield the containers that serve a model, or seem to."""
     for workload in landscape.of_kind(*WORKLOADS):
-        known = landscape.policy_for(workload) is not None or landscape.scalers_of(workload)
+        ours = any(our_metrics(one) for one in landscape.scalers_of(workload))
+        known = ours or landscape.policy_for(workload) is not None
         if not known and not engine_of(workload):
             continue
         paths = list(containers(workload))
-        serving = [path for path in paths if _serves(workload, path)]
+        serving = [path for path in paths if engine_in(workload, path)]
         yield from ((workload, path) for path in serving or paths[:1])
 
 
-def _serves(workload: KubeObject, path: Path) -> bool:
-    said = " ".join((workload.text(*path, "image"), *words_of(workload, path))).lower()
-    return any(word in said for word in ("vllm", "sglang", "tritonserver", "trtllm"))
+def _fronts(landscape: Landscape) -> Iterator[tuple[KubeObject, Path]]:
+    """Yield the containers through which streams go on their way."""
+    for workload in landscape.of_kind(*WORKLOADS):
+        yield from ((workload, path) for path in containers(workload) if in_front(workload, path))
 
 
 def _drain_chain(landscape: Landscape) -> Iterator[Finding]:
-    for workload, path in _engines(landscape):
+    for workload, path in dict.fromkeys((*_engines(landscape), *_fronts(landscape))):
         where: Path = (*pod_of(workload), "terminationGracePeriodSeconds")
         said = workload.number(*where)
         grace = _DEFAULT_GRACE if said is None else said
@@ -105,6 +110,8 @@ def _cut_short(drains: dict[str, float], left: float) -> bool:
 
 def _is_vllm(workload: KubeObject, path: Path) -> bool:
     words = words_of(workload, path)
+    if in_front(workload, path):
+        return False
     serves = "serve" in words or any("vllm.entrypoints" in word for word in words)
     return "vllm" in workload.text(*path, "image").lower() or (serves and "vllm" in words)
 
@@ -116,8 +123,8 @@ def _before_stop(workload: KubeObject, path: Path) -> float:
         return slept
     command = workload.value(*hook, "exec", "command")
     text = " ".join(map(str, command)) if isinstance(command, list) else ""
-    found = re.search(r"\bsleep ([0-9]+(?:\.[0-9]+)?)(m)?\b", text)
-    return 0.0 if found is None else float(found[1]) * (60 if found[2] else 1)
+    found = re.search(r"\bsleep ([0-9]+(?:\.[0-9]+)?)([sm])?\b", text)
+    return 0.0 if found is None else float(found[1]) * (60 if found[2] == "m" else 1)
 
 
 def _seconds(text: str | None) -> float:

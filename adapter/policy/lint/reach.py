@@ -1,12 +1,13 @@
 """Rules over what an autoscaler may reach, and what else it listens to."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from adapter.policy.finding import Code, Finding, Severity
 from adapter.policy.lint.rule import AroundRule
 from adapter.policy.objects import KubeObject, Landscape, engine_of, gpus_of, together, whole
-from adapter.policy.scaler import METRIC, Scaler, our_metrics, scalers
+from adapter.policy.scaler import METRIC, Scaler, made_by_keda, our_metrics, scalers
 from adapter.policy.tree import Path
 
 BOUNDS: Final = Code(
@@ -115,33 +116,57 @@ def _gpu_quota(quota: KubeObject) -> int | None:
 
 def _other_metrics(landscape: Landscape) -> Iterator[Finding]:
     for one in landscape.of_kind("HorizontalPodAutoscaler", "ScaledObject"):
-        ours = our_metrics(one)
-        if not ours and not _scales_an_engine(landscape, one):
+        if made_by_keda(one):
             continue
-        key = "triggers" if one.kind == "ScaledObject" else "metrics"
-        for number in range(one.count("spec", key)):
-            path: Path = ("spec", key, number)
-            if path in ours:
-                continue
-            what = _named(one, path)
-            rest = f" beside {METRIC}" if ours else ": it says little of an engine's load"
-            yield one.finding(
-                path,
-                OTHER_METRICS,
-                message=f"{one.shown} also scales by {what}{rest}"
-                if ours
-                else f"{one.shown} scales an inference engine by {what}{rest}",
-                fix=f"keep {METRIC} alone",
-            )
+        ours = our_metrics(one)
+        for path in _metrics(one):
+            said = "" if path in ours else _beside(landscape, one, path, read=bool(ours))
+            if said:
+                message = f"{one.shown} {said}"
+                yield one.finding(path, OTHER_METRICS, message=message, fix=f"keep {METRIC} alone")
 
 
-def _scales_an_engine(landscape: Landscape, one: KubeObject) -> bool:
+def _beside(landscape: Landscape, one: KubeObject, path: Path, *, read: bool) -> str:
+    """Return what is wrong with a metric that is not ours, while ours is ``read`` or not."""
+    what, placed = _named(one, path), landscape.policy_of(one)
+    if read:
+        return f"also scales by {what} beside {METRIC}"
+    if what.lower() == METRIC:
+        return f"asks for {METRIC} as {one.text(*path, 'type')}: it is served as External only"
+    if placed is not None:
+        name = placed.policy.metadata.name
+        return f"scales by {what}, and reads nothing of what policy {name} wants"
     workload = landscape.target_of(one)
-    known = landscape.policy_of(one) is not None
-    return known or (workload is not None and bool(engine_of(workload)))
+    runs = workload is not None and bool(engine_of(workload))
+    if runs and _HARDWARE.search(_asked(one, path, what)):
+        return f"scales an inference engine by {what}: it says little of an engine's load"
+    return ""
+
+
+_HARDWARE: Final = re.compile("cpu|memory|util|dcgm|duty_cycle", re.IGNORECASE)
+"""In the name or query of a metric that tells of the machine. A queue's length is no such."""
+
+
+def _metrics(one: KubeObject) -> tuple[Path, ...]:
+    """Return the paths of its metrics; of an HPA that lists none, of the CPU it then goes by."""
+    key = "triggers" if one.kind == "ScaledObject" else "metrics"
+    found: tuple[Path, ...] = tuple(
+        ("spec", key, number) for number in range(one.count("spec", key))
+    )
+    if found or one.kind == "ScaledObject" or one.node("spec", key) is not None:
+        return found
+    return (("spec", "targetCPUUtilizationPercentage"),)
+
+
+def _asked(one: KubeObject, path: Path, what: str) -> str:
+    """Return what tells of which kind a metric is: its name, or a trigger's with its query."""
+    query = (one.text(*path, "metadata", key) for key in ("query", "metricName"))
+    return " ".join((what, *query))
 
 
 def _named(one: KubeObject, path: Path) -> str:
+    if path[-1] == "targetCPUUtilizationPercentage":
+        return "cpu"
     if one.kind == "ScaledObject":
         return one.text(*path, "type") or "another trigger"
     for kind in ("external", "pods", "object"):
