@@ -78,6 +78,8 @@ def _old_name(landscape: Landscape) -> Iterator[Finding]:
         for path, text in _texts(one.node() or one.root, ()):
             for old in dict.fromkeys(_ANY.findall(text)):
                 new, release = OLD_NAMES[old]
+                if new and new in text:
+                    continue  # `new or old` reads either
                 instead = f"use {new}" if new else "leave it out"
                 yield one.finding(
                     path,

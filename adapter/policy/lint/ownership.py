@@ -57,6 +57,8 @@ def _two_owners(landscape: Landscape) -> Iterator[Finding]:
         said = workload.number("spec", "replicas")
         if said is None or not (scalers or placed is not None):
             continue
+        if workload.text("metadata", "uid"):
+            continue  # a cluster's answer, which always says how many there are
         by = scalers[0].shown if scalers else f"policy {placed.policy.metadata.name}"  # type: ignore[union-attr]
         yield workload.finding(
             ("spec", "replicas"),

@@ -11,7 +11,16 @@ from adapter.policy.scaler import our_metrics
 GROUP: Final = "external.metrics.k8s.io"
 _SERVICE_NAME: Final = f"v1beta1.{GROUP}"
 _READER: Final = "horizontal-pod-autoscaler"
-_READS: Final = frozenset({"get", "list", "*"})
+_READS: Final = frozenset({"list", "*"})
+"""The controller's GET is of a collection, for which RBAC's verb is ``list``."""
+
+_READERS: Final = frozenset(
+    {
+        f"system:serviceaccount:kube-system:{_READER}",
+        "system:serviceaccounts:kube-system", "system:serviceaccounts", "system:authenticated",
+    }
+)  # fmt: skip
+"""As a user, and as the groups that it is in."""
 
 NOT_ALLOWED: Final = Code(
     "LT401",
@@ -32,7 +41,7 @@ NOT_OURS: Final = Code(
 
 def _not_allowed(landscape: Landscape) -> Iterator[Finding]:
     """Say it only where RBAC for external metrics is being written: elsewhere it may exist."""
-    roles = [one for one in landscape.of_kind("ClusterRole") if _verbs(one)]
+    roles = [one for one in landscape.of_kind("ClusterRole") if _is_about(one)]
     bound = [one for one in landscape.of_kind("ClusterRoleBinding") if _binds_reader(one)]
     names = {one.name for one in roles}
     for role in roles:
@@ -50,7 +59,8 @@ def _not_allowed(landscape: Landscape) -> Iterator[Finding]:
             yield role.finding(
                 ("rules",),
                 NOT_ALLOWED,
-                message=f"{role.shown} allows {', '.join(sorted(verbs))}, and the HPA lists",
+                message=f"{role.shown} allows {', '.join(sorted(verbs)) or 'nothing'}, and the HPA "
+                "lists",
                 fix="verbs: [get, list]",
             )
     for binding in bound:
@@ -64,6 +74,12 @@ def _not_allowed(landscape: Landscape) -> Iterator[Finding]:
                 f"nothing of {GROUP}",
                 fix=f"apiGroups: [{GROUP}], resources: ['*'], verbs: [get, list]",
             )
+
+
+def _is_about(role: KubeObject) -> bool:
+    """Return whether a role names the group; one for everything is somebody else's."""
+    rules = (role.value("rules", number, "apiGroups") for number in range(role.count("rules")))
+    return any(isinstance(groups, list) and GROUP in groups for groups in rules)
 
 
 def _verbs(role: KubeObject) -> frozenset[str]:
@@ -80,8 +96,7 @@ def _binds_reader(binding: KubeObject) -> bool:
     for number in range(binding.count("subjects")):
         name = binding.text("subjects", number, "name")
         space = binding.text("subjects", number, "namespace")
-        full = f"system:serviceaccount:kube-system:{_READER}"
-        if (name == _READER and space == "kube-system") or name == full:
+        if (name == _READER and space == "kube-system") or name in _READERS:
             return True
     return False
 
