@@ -23,6 +23,11 @@ from adapter.scaling.rollout import (
 )
 
 _MINUTE: Final = 60.0
+_MOST_REPLICAS: Final = 1000
+"""Every strategy is tried for the best one: with the square of the replicas it takes longer."""
+
+_MOST_LOAD: Final = 10.0
+_MOST_SPREAD: Final = 10.0
 
 
 class PlanError(ValueError):
@@ -211,7 +216,8 @@ def _target(files: Sequence[str]) -> ScaleTarget:
         try:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise PlanError(f"{name}: {error}; give a manifest") from error
+            why = getattr(error, "strerror", None) or "not UTF-8"
+            raise PlanError(f"{name}: {why}; give a manifest") from error
         try:
             merged = merged.over(read_target(text, name))
         except ManifestError as error:
@@ -229,6 +235,15 @@ def _release(arguments: argparse.Namespace, target: ScaleTarget) -> Release:
     missing = [flag for flag, value in asked if not value]
     if missing:
         raise PlanError(f"give {' and '.join(missing)}, or -f with manifests that say it")
+    if replicas > _MOST_REPLICAS:
+        raise PlanError(f"{replicas} replicas are over {_MOST_REPLICAS}: plan one pool at a time")
+    if load > _MOST_LOAD:
+        raise PlanError(f"--load {load:g} is {load:g} times what the fleet can do; 80% is 0.8")
+    if arguments.cold_start_spread > _MOST_SPREAD:
+        raise PlanError(
+            f"--cold-start-spread {arguments.cold_start_spread:g} is over {_MOST_SPREAD:g}: "
+            "it is a deviation over its mean, such as 0.3"
+        )
     gpus = _first(arguments.gpus_per_replica, target.gpus_per_replica, 1)
     free = arguments.free_gpus
     if arguments.gpu_quota is not None:

@@ -1,12 +1,13 @@
 """What a manifest says of its fleet: replicas, rollout strategy, GPUs, drain, cold start."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import yaml
 
 from adapter.policy.document import KIND
+from adapter.policy.objects import whole
 from adapter.scaling.duration import parse_duration
 
 GRACE_SECONDS: Final = 30
@@ -53,11 +54,17 @@ def read_target(text: str, file: str) -> ScaleTarget:
         ManifestError: not YAML, or nothing in it that tells of a fleet.
     """
     try:
-        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, Mapping)]
-    except yaml.YAMLError as error:
+        found = [one for document in yaml.safe_load_all(text) for one in _objects(document)]
+    except RecursionError as error:
+        raise ManifestError(f"{file}: nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:  # a date or number that is none, the second
         raise ManifestError(f"{file}: {' '.join(str(error).split())}") from error
+    targets = [one for one in found if one["kind"] != KIND]
+    if len(targets) > 1:
+        names = " and ".join(f"{one['kind']}/{_at(one, 'metadata').get('name', '?')}" for one in targets)
+        raise ManifestError(f"{file}: {names} in it; a release is of one: give its manifest alone")
     try:
-        known = [_READERS[one["kind"]](one) for one in documents if one.get("kind") in _READERS]
+        known = [_READERS[one["kind"]](one) for one in found]
     except ManifestError as error:
         raise ManifestError(f"{file}: {error}") from error
     if not known:
@@ -67,6 +74,18 @@ def read_target(text: str, file: str) -> ScaleTarget:
     for one in known:
         merged = merged.over(one)
     return merged
+
+
+def _objects(document: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in a document that tell of a fleet; those in a List by themselves."""
+    if not isinstance(document, Mapping):
+        return
+    kind = str(document.get("kind"))
+    if kind in _READERS:
+        yield document
+    elif kind.endswith("List") and isinstance(document.get("items"), list):
+        for one in document["items"]:
+            yield from _objects(one)
 
 
 def _deployment(document: Mapping[str, Any]) -> ScaleTarget:
@@ -160,7 +179,8 @@ def _containers(pod: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def _limit(container: Mapping[str, Any]) -> int:
     limits = _at(container, "resources", "limits")
-    return sum(int(limits[name]) for name in _GPU if str(limits.get(name, "")).isdigit())
+    asked = (whole(str(limits.get(name, ""))) for name in _GPU)
+    return sum(number for number in asked if number is not None)
 
 
 def _drain(pod: Mapping[str, Any]) -> float:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from adapter.cli.main import main
 
@@ -205,7 +206,11 @@ def test_without_a_strategy_that_spares_capacity_it_says_so(capsys):
         ([*SIXTEEN[2:], "--max-surge", "0", "--max-unavailable", "0"], "both 0"),
         ([*SIXTEEN[2:], "--max-surge", "lots"], "'lots' is neither"),
         ([*SIXTEEN[2:], "--gpu-quota", "8"], "--gpu-quota 8 is below the 16 GPUs"),
-        (["-f", "missing.yaml"], "missing.yaml"),
+        (["-f", "missing.yaml"], "missing.yaml: No such file or directory"),
+        (["-f", "."], ".: Is a directory"),
+        ([*SIXTEEN[2:], "--replicas", "99999999"], "over 1000: plan one pool at a time"),
+        ([*SIXTEEN[2:], "--load", "80"], "80 times what the fleet can do; 80% is 0.8"),
+        ([*SIXTEEN[2:], "--cold-start-spread", "1e300"], "--cold-start-spread 1e+300 is over 10"),
     ],
 )
 def test_what_describes_no_release_is_refused_in_a_sentence(capsys, arguments, said):
@@ -223,6 +228,12 @@ def test_what_describes_no_release_is_refused_in_a_sentence(capsys, arguments, s
         ("a: [\n", "bad.yaml: "),
         (POLICY.replace("5m", "5 minutes"), "loadTime.default"),
         ("kind: Deployment\nspec: {replicas: many}\n", "spec.replicas"),
+        ("kind: [Deployment]\n", "no object of kind Deployment"),
+        ("kind: List\nitems: 3\n---\nkind: List\nitems: [3]\n", "no object of kind Deployment"),
+        ("kind: Deployment\nspec: {since: 2026-99-99}\n", "month must be in 1..12"),
+        (f"kind: Deployment\nspec: {{replicas: {'9' * 5000}}}\n", "digits"),
+        (f"kind: Deployment\nspec: {'[' * 5000}{']' * 5000}\n", "nested too deeply"),
+        (DEPLOYMENT + "---" + GROUPS, "Deployment/llama and LeaderWorkerSet/? in it"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_named(tmp_path, capsys, text, said):
@@ -233,6 +244,23 @@ def test_a_manifest_that_cannot_be_read_is_named(tmp_path, capsys, text, said):
     err = capsys.readouterr().err
     assert "bad.yaml" in err
     assert said in err
+
+
+def test_what_kubectl_prints_is_a_list_and_is_read(tmp_path, capsys):
+    listed = {"kind": "List", "items": [yaml.safe_load(DEPLOYMENT), yaml.safe_load(POLICY)]}
+    (tmp_path / "dump.json").write_text(json.dumps(listed))
+
+    assert main(["plan", "release", "-f", str(tmp_path / "dump.json"), "--load", "0.5"]) == 0
+
+    assert "10 replicas at 50% load; a round is 5m30s of cold start" in capsys.readouterr().out
+
+
+def test_gpus_that_are_no_number_are_not_known(tmp_path, capsys):
+    (tmp_path / "odd.yaml").write_text(DEPLOYMENT.replace("gpu: 4", "gpu: '\u00b2'"))
+
+    assert main([*SIXTEEN, "-f", str(tmp_path / "odd.yaml"), "-o", "json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["options"][-1]["peakGpus"] == 17
 
 
 @pytest.mark.parametrize(
