@@ -61,7 +61,7 @@ def read_target(text: str, file: str) -> ScaleTarget:
         raise ManifestError(f"{file}: {' '.join(str(error).split())}") from error
     targets = [one for one in found if one["kind"] != KIND]
     if len(targets) > 1:
-        names = " and ".join(f"{one['kind']}/{_at(one, 'metadata').get('name', '?')}" for one in targets)
+        names = " and ".join(map(_shown, targets))
         raise ManifestError(f"{file}: {names} in it; a release is of one: give its manifest alone")
     try:
         known = [_READERS[one["kind"]](one) for one in found]
@@ -86,6 +86,10 @@ def _objects(document: Any) -> Iterator[Mapping[str, Any]]:
     elif kind.endswith("List") and isinstance(document.get("items"), list):
         for one in document["items"]:
             yield from _objects(one)
+
+
+def _shown(document: Mapping[str, Any]) -> str:
+    return f"{document['kind']}/{_at(document, 'metadata').get('name', '?')}"
 
 
 def _deployment(document: Mapping[str, Any]) -> ScaleTarget:
