@@ -5,7 +5,7 @@ Source: evaluation sections 4.3 and 7.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -155,14 +155,15 @@ def run(cell: Cell) -> Outcome:
 
 @lru_cache(maxsize=1)
 def tuned_target(course: Course) -> float:
-    """Return the cheapest target of the grid that met the objective before the judged hours.
-
-    The lowest when none did.
-    """
+    """Return the target of the grid that an operator would choose before the judged hours."""
     track = _track(course)
-    trials = {target: track.rehearse(target) for target in GRID}
-    good = [target for target in GRID if trials[target].attainment >= GOOD]
-    return min(good, key=lambda target: (trials[target].paid_hours, target), default=min(GRID))
+    return cheapest_good({target: track.rehearse(target) for target in GRID})
+
+
+def cheapest_good(trials: Mapping[float, Score]) -> float:
+    """Return the cheapest target that met the objective; the lowest when none did."""
+    good = [target for target, score in trials.items() if score.attainment >= GOOD]
+    return min(good, key=lambda target: (trials[target].paid_hours, target), default=min(trials))
 
 
 def before(hours: Hours) -> Hours:

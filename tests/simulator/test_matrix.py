@@ -13,16 +13,15 @@ from adapter.simulator.matrix import (
     Cell,
     Course,
     Outcome,
-    _Track,
     _track,
     before,
+    cheapest_good,
     policies,
     run,
     tuned_target,
 )
 from adapter.simulator.presets import preset
-from adapter.simulator.saturation import GOOD, calibrate
-from adapter.simulator.score import Score
+from adapter.simulator.saturation import calibrate
 from adapter.simulator.stretches import QUICK, Hours
 from adapter.simulator.synthetic import LLMD_DECK
 from adapter.simulator.traces import TraceError
@@ -40,9 +39,6 @@ RAMP = Course(
 MORNING = replace(
     RAMP, trace="office-week", fleet=2, hours=Hours(since=33.0, warm_up=0.05, judged=0.25)
 )
-
-NIGHT = replace(MORNING, fleet=1, hours=Hours(since=0.2, warm_up=0.05, judged=0.1))
-"""With a quarter of an hour before what is judged."""
 
 
 def an_outcome(**more: object) -> Outcome:
@@ -165,25 +161,35 @@ def test_the_ratio_is_what_was_paid_of_the_bound():
 
 
 class TestTuned:
-    @pytest.mark.slow
-    def test_the_target_is_the_cheapest_that_met_the_objective_beforehand(self, monkeypatch):
-        tuned_target.cache_clear()
-        tried: dict[float, Score] = {}
-        rehearse = _Track.rehearse
+    @pytest.mark.parametrize(
+        ("trials", "chosen"),
+        [
+            ({5.0: (1.0, 9.0), 12.0: (0.995, 7.0), 20.0: (0.98, 5.0)}, 12.0),
+            ({5.0: (1.0, 9.0), 12.0: (0.99, 9.5)}, 5.0),
+            ({5.0: (1.0, 9.0), 12.0: (1.0, 9.0)}, 5.0),
+            ({12.0: (0.9, 5.0), 5.0: (0.98, 9.0), 20.0: (0.985, 4.0)}, 5.0),
+        ],
+        ids=["cheap but late", "higher and dearer", "as cheap", "none met it"],
+    )
+    def test_the_target_is_the_cheapest_that_met_the_objective(self, trials, chosen):
+        whole = _track(RAMP).rehearse(5.0)
 
-        def noted(track: _Track, target: float) -> Score:
-            tried[target] = rehearse(track, target)
-            return tried[target]
+        scores = {
+            target: replace(whole, requests=1000, in_time=round(1000 * share), paid_hours=paid)
+            for target, (share, paid) in trials.items()
+        }
 
-        monkeypatch.setattr(_Track, "rehearse", noted)
+        assert cheapest_good(scores) == chosen
 
-        chosen = tuned_target(NIGHT)
+    def test_it_is_chosen_by_playing_the_time_before(self):
+        """The ramp's first three minutes: 20 in flight need no more replicas than 30."""
+        slow = replace(RAMP, fleet=3)
 
-        good = [target for target in GRID if tried[target].attainment >= GOOD]
-        assert set(tried) == set(GRID)
-        assert chosen in good
-        assert tried[chosen].paid_hours == min(tried[target].paid_hours for target in good)
-        assert {score.seconds for score in tried.values()} == {900.0}
+        scores = [_track(slow).rehearse(target) for target in GRID]
+
+        assert {score.seconds for score in scores} == {0.05 * 3600.0}
+        assert scores[0].paid_hours > scores[-2].paid_hours == scores[-1].paid_hours
+        assert tuned_target(slow) == 20.0
 
     @pytest.mark.parametrize(
         ("hours", "tuned_on"),
@@ -196,16 +202,6 @@ class TestTuned:
     def test_nothing_that_is_judged_is_seen(self, hours, tuned_on):
         """The warm-up; an hour where it is shorter; what there is where the load begins."""
         assert before(hours) == tuned_on
-
-    def test_when_no_target_meets_the_objective_the_lowest_is_taken(self, monkeypatch):
-        tuned_target.cache_clear()
-        bad = replace(_track(RAMP).rehearse(5.0), in_time=0)
-        monkeypatch.setattr(_Track, "rehearse", lambda track, target: bad)
-
-        chosen = tuned_target(RAMP)
-
-        tuned_target.cache_clear()
-        assert chosen == 5.0
 
     def test_it_plays_as_the_untuned_one_with_that_target(self):
         tuned = run(Cell(RAMP, TUNED))

@@ -96,13 +96,13 @@ def _of_seeds(standings: Sequence[Standing]) -> Iterator[str]:
 def under_faults(standings: Sequence[Standing]) -> Iterator[str]:
     """Yield a table of what each fault changed, beside the same run without it."""
     whole = {one.policy: one for one in standings if one.fault is None}
-    yield "                                              in time         paid h     worst 10 min"
-    yield "     fault              policy            without    with  without   with     with"
+    yield f"{'':51}in time          paid h  worst 10 min"
+    yield f"     {'fault':<18} {'policy':<24} without    with  without   with      with"
     for fault, one in ((fault, one) for fault in FAULTS for one in standings):
         if one.fault == fault:
             before = whole[one.policy]
             yield (
-                f"{'' if one.good else 'miss':>4} {fault:<18} {one.policy:<19}"
+                f"{'' if one.good else 'miss':>4} {fault:<18} {one.policy:<24}"
                 f"{percent(before.attainment):>8}{percent(one.attainment):>8}"
                 f"{before.paid_hours:>9.2f}{one.paid_hours:>7.2f}{percent(one.worst_window):>9}"
             )
