@@ -201,12 +201,14 @@ class Asked:
 
     def _identities(self, talk: "_Talk") -> Iterable[tuple[str, str]]:
         for where, ask in self.protocol.identities(self.model).items():
-            try:
-                answer = talk.ask(ask)
-            except UnusableAnswerError:
-                continue
-            for name, value in self.protocol.identity(where, self.model, answer).items():
-                yield f"{where} {name}", value
+            # asked as often as generations: behind one address may be two servers.
+            for _ in range(2 * self.tries):
+                try:
+                    answer = talk.ask(ask)
+                except UnusableAnswerError:
+                    break
+                for name, value in self.protocol.identity(where, self.model, answer).items():
+                    yield f"{where} {name}", value
 
 
 def _told_by_answers(talk: "_Talk") -> Iterable[tuple[str, str]]:

@@ -3,14 +3,16 @@
 import http.client
 import socket
 import ssl
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 from adapter import __version__
 from adapter.controller.ports import Clock
-from adapter.fleet.smoke.ask import Answer, Ask, UnusableAnswerError
+from adapter.fleet.smoke.ask import Answer, Ask, UnusableAnswerError, shown
 from adapter.fleet.units import Seconds, Timestamp
 from adapter.policy.address import checked_address
 
@@ -79,13 +81,18 @@ class Prober:
         """
         ends = Timestamp(self._clock.now() + self._timeout)
         connection = _Connection(endpoint, self._tls, timeout=self._timeout)
+        # a socket's timeout is for each wait: headers that come drop by drop would never end.
+        end = threading.Timer(self._timeout, connection.cut)
+        end.daemon = True
+        end.start()
         try:
             return self._exchange(connection, endpoint, ask, ends)
-        except TimeoutError as error:
-            raise UnusableAnswerError(f"no complete answer within {self._timeout:g} s") from error
         except (OSError, http.client.HTTPException) as error:
-            raise UnusableAnswerError(_unreachable(error)) from error
+            late = connection.was_cut or isinstance(error, TimeoutError)
+            why = f"no complete answer within {self._timeout:g} s" if late else _unreachable(error)
+            raise UnusableAnswerError(why) from error
         finally:
+            end.cancel()
             connection.close()
 
     def _exchange(
@@ -107,7 +114,14 @@ class Prober:
                 break
             if len(body) > BODY_LIMIT:
                 raise UnusableAnswerError(f"an answer over {BODY_LIMIT} bytes, not read on")
+        if connection.was_cut:
+            raise TimeoutError
+        if response.length:
+            raise UnusableAnswerError(f"the answer broke off {response.length} bytes too early")
         headers = {name.lower(): value for name, value in response.getheaders()}
+        coding = headers.get("content-encoding", "identity").lower()
+        if coding != "identity":
+            raise UnusableAnswerError(f"an answer in {shown(coding)}, which nobody asked for")
         return Answer(response.status, headers, bytes(body))
 
     def _left(self, ends: Timestamp) -> Seconds:
@@ -136,12 +150,22 @@ class _Connection(http.client.HTTPConnection):
         self._tls = tls if parts.scheme == "https" else None
         self._host = parts.hostname or ""
         self._wait = timeout
+        self._made: socket.socket | None = None
+        self.was_cut = False
 
     def connect(self) -> None:
         """Connect to the address, and speak TLS with the host where the scheme says so."""
-        self.sock = socket.create_connection((self._address, self.port), self._wait)
+        self.sock = self._made = socket.create_connection((self._address, self.port), self._wait)
         if self._tls is not None:
-            self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._host)
+            self.sock = self._made = self._tls.wrap_socket(self.sock, server_hostname=self._host)
+
+    def cut(self) -> None:
+        """End whatever is waited for; from another thread."""
+        self.was_cut = True
+        if self._made is not None:
+            with suppress(OSError):  # closed meanwhile
+                # not TLS's own: it would wait for the peer, and is in use by the other thread.
+                socket.socket.shutdown(self._made, socket.SHUT_RDWR)
 
     def bound(self, left: Seconds) -> None:
         """Let the next wait last no longer than ``left``."""
@@ -165,10 +189,12 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def _unreachable(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"TLS failed ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or error})"
     if isinstance(error, ConnectionRefusedError):
         return "no connection: nothing listens there, or not yet"
     if isinstance(error, OSError):
         return f"the connection broke ({error.strerror or error})"
-    return f"not HTTP ({str(error) or type(error).__name__})"
+    return f"not HTTP ({shown(str(error)) or type(error).__name__})"

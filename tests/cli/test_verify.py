@@ -201,6 +201,33 @@ def test_credentials_come_from_a_file(capsys, tmp_path):
     assert code == 0
 
 
+def test_two_versions_behind_one_address_are_found_by_what_they_serve(capsys):
+    turn = iter(range(1000))
+
+    def behave(path: str, body: dict[str, object]) -> Reply:
+        if path == "/v1/models":
+            return 200, {}, {"data": [{"id": "m", "root": f"/weights/{next(turn) % 2}"}]}
+        return vllm_like(path, body)
+
+    vllm_like = vllm()
+    with engine(behave) as url:
+        code, report = verified(capsys, "--url", url, "--model", "m")
+
+    assert (code, codes(report)) == (1, ["VersionSkew"])
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b"\x1b[2J\x07", b'{"id": ' + b"9" * 5000 + b"}"], ids=len
+)
+def test_what_is_no_json_is_told_without_obeying_it(capsys, body):
+    with engine(lambda *_: (200, {}, body)) as url:
+        assert main(["verify", "--url", url, "--model", "m"]) == 1
+
+    out = capsys.readouterr().out
+    assert "not JSON" in out
+    assert all(c.isprintable() or c == "\n" for c in out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -155,3 +156,42 @@ def test_https_to_a_plain_port_is_told_as_a_tls_failure():
         endpoint = Endpoint(url.replace("http://", "https://"), "127.0.0.1")
         with pytest.raises(UnusableAnswerError, match="TLS failed"):
             Prober(SystemClock(), timeout=Seconds(5.0), insecure=True).send(endpoint, GET)
+
+
+@pytest.mark.parametrize("drop", [b"HTTP/1.1 100 Continue\r\n\r\n", b"X: y\r\n", b"h"], ids=str)
+def test_headers_that_come_drop_by_drop_are_given_up_in_time(drop):
+    done = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" if drop.startswith(b"X") else b"")
+            while not done.wait(0.05):
+                connection.sendall(drop)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        endpoint = Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", "127.0.0.1")
+        try:
+            with pytest.raises(UnusableAnswerError, match=r"no complete answer within 0\.3 s"):
+                a_prober(0.3).send(endpoint, GET)
+        finally:
+            done.set()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"Content-Length": "99"}, "broke off 97 bytes too early"),
+        ({"Content-Encoding": "gzip"}, "an answer in gzip, which nobody asked for"),
+    ],
+)
+def test_half_an_answer_and_a_compressed_one_are_none(headers, why):
+    with engine(lambda *_: (200, headers, b"{}")) as url:
+        (endpoint,) = endpoints_of(url, {})
+
+        with pytest.raises(UnusableAnswerError, match=why):
+            a_prober().send(endpoint, GET)

@@ -84,7 +84,7 @@ def object_of(answer: Answer) -> Mapping[str, Any]:
         raise UnusableAnswerError(f"answered {answer.status}: {_start(answer.body)}")
     try:
         found = json.loads(answer.body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # nested without end, the second
         raise UnusableAnswerError(f"not JSON: {_start(answer.body)}") from error
     if not isinstance(found, dict):
         raise UnusableAnswerError(f"not a JSON object: {_start(answer.body)}")
@@ -99,5 +99,9 @@ def strings(found: Mapping[str, Any], *keys: str) -> dict[str, str]:
 
 
 def _start(body: bytes) -> str:
-    text = " ".join(body[:200].decode("utf-8", "replace").split())
-    return text or "an empty body"
+    return shown(body[:200].decode("utf-8", "replace")) or "an empty body"
+
+
+def shown(text: str) -> str:
+    """Return what a stranger sent on one line, and nothing that a terminal would obey."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
